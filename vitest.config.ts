@@ -62,7 +62,7 @@ export default defineConfig(({ mode }) => {
       // A worker loads the modules once, and compiles the embedded database once; no test replaces a module.
       isolate: false,
       globalSetup: ['test/support/vitest/global.ts'],
-      setupFiles: ['test/support/vitest/drop-databases.ts'],
+      setupFiles: ['test/support/vitest/each-file.ts'],
       // No test is about its own limit: it ends one that hangs, on a busy machine too.
       testTimeout: 180_000,
       hookTimeout: 180_000,

@@ -1,6 +1,5 @@
 /** `bylaw diff OLD NEW`: what each rule of a schema newly allows and no longer allows, with an example of each. */
 import { ConfigError } from '../config.ts';
-import { openDatabase } from '../database/open-database.ts';
 import { compareSchemas } from '../workbench/diff/compare-schemas.ts';
 import {
   diffDocument,
@@ -10,6 +9,7 @@ import {
   type FailOn,
   failsOn,
 } from '../workbench/diff/diff-document.ts';
+import { withReplays } from '../workbench/memory-database.ts';
 import { ReplayDisagreement } from '../workbench/replay.ts';
 import { budgetOf } from './support/budget.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
@@ -38,10 +38,8 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const failOn = failOnOf(args);
   const budget = budgetOf(args);
   const schemas = [schemaOfArgument(old, changed, io), schemaOfArgument(changed, old, io)] as const;
-  const db = await openDatabase({});
   try {
-    const ask = async (statement: Parameters<typeof db.run>[0]) => (await db.rows(statement)) as never;
-    const difference = await compareSchemas(...schemas, { budget, ask });
+    const difference = await withReplays((ask) => compareSchemas(...schemas, { budget, ask }));
     if (args.has('json')) io.stdout.write(`${JSON.stringify(diffDocument(difference, schemas[1]), undefined, 2)}\n`);
     else if (args.has('markdown')) io.stdout.write(diffMarkdown(difference));
     else io.stdout.write(`${diffLines(difference).join('\n')}\n`);
@@ -49,8 +47,6 @@ async function run(args: Arguments, io: Io): Promise<number> {
   } catch (error) {
     if (!(error instanceof ReplayDisagreement)) throw error;
     return reportDisagreement('diff', error, io);
-  } finally {
-    await db.close();
   }
 }
 

@@ -1,11 +1,10 @@
 /** `bylaw prove`: decides the statements of the schema about all rules together, each refutation with a counterexample. */
 import { schemaFileOf } from '../config.ts';
-import type { Database } from '../database/contract.ts';
-import { openDatabase } from '../database/open-database.ts';
 import type { Schema } from '../schema/model/model.ts';
+import { withReplays } from '../workbench/memory-database.ts';
 import { proveStatements, type StatementResult } from '../workbench/prove/decide-statements.ts';
 import { proofDocument, proofLines } from '../workbench/prove/prove-document.ts';
-import { type Ask, ReplayDisagreement } from '../workbench/replay.ts';
+import { ReplayDisagreement } from '../workbench/replay.ts';
 import { budgetOf } from './support/budget.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { reportDisagreement } from './support/disagreement.ts';
@@ -28,7 +27,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const file = schemaFileOf(args.flags, io.env);
   const schema = requireSchema(file, io, () => false);
   try {
-    const results = await proveBySql(schema, budget);
+    const results = await withReplays((ask) => proveStatements(schema, { budget, ask }));
     if (args.has('json')) io.stdout.write(`${JSON.stringify(proofDocument(results, file, schema), undefined, 2)}\n`);
     else io.stdout.write(`${linesOf(results, schema).join('\n')}\n`);
     const failing = args.has('allow-unknown') ? ['refuted'] : ['refuted', 'unknown'];
@@ -45,18 +44,4 @@ function linesOf(results: readonly StatementResult[], schema: Schema): readonly 
   const isOfGuest = results.some(({ counterexample }) => counterexample?.isGuest === true);
   const note = 'the schema admits no guests; they are judged nevertheless, with the role `guest` alone';
   return [...proofLines(results, schema.file), ...(isOfGuest && !schema.guests ? [note] : [])];
-}
-
-/** The database opens for the first counterexample. */
-async function proveBySql(schema: Schema, budget: number): Promise<readonly StatementResult[]> {
-  let opened: Promise<Database> | undefined;
-  const ask: Ask = async (statement) => {
-    opened ??= openDatabase({});
-    return (await (await opened).rows(statement)) as never;
-  };
-  try {
-    return await proveStatements(schema, { budget, ask });
-  } finally {
-    await (await opened)?.close();
-  }
 }

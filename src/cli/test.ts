@@ -4,7 +4,6 @@ import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
 import type { Database } from '../database/contract.ts';
-import { openDatabase } from '../database/open-database.ts';
 import { Admission } from '../http/gate.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { Store } from '../records/access-context.ts';
@@ -16,6 +15,7 @@ import { migrateOptions } from '../service/system-tables.ts';
 import { ident, sql } from '../sql.ts';
 import { CoverageCounter, type CoverageDocument, percentOf } from '../workbench/coverage/coverage.ts';
 import { coveragePage, printCoverage } from '../workbench/coverage/print-coverage.ts';
+import { openMemoryDatabase } from '../workbench/memory-database.ts';
 import { type Mutant, mutantsOf } from '../workbench/mutate/mutate.ts';
 import { printMutants } from '../workbench/mutate/print-mutants.ts';
 import type { TestedWorld } from '../workbench/mutate/telling-test.ts';
@@ -53,7 +53,7 @@ export const command: Command = {
 };
 
 async function run(args: Arguments, io: Io): Promise<number> {
-  const db = await openDatabase({});
+  const db = await openMemoryDatabase();
   try {
     const code = await testPolicies(args, io, db);
     if (args.has('watch')) await runOnSaves(args, io, db);

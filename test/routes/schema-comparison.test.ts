@@ -51,6 +51,7 @@ describeOnOne(
       expect([pointer, code, wrong.slice(offset, offset + length)]).toEqual(['/text', 'name_unknown', 'ower']);
       expect(detail).toMatch(/^line 9: .*did you mean `owner`/);
       expect(outcomeOf(await compare(': ['))[0]).toBe(422);
+      // Equal rules have no counterexample, and open no database.
       const known = await compare(SCHEMA + OAUTH.replace('SECRET', 'PATH'));
       const unknown = await compare(SCHEMA + OAUTH.replace('SECRET', 'NO_SUCH_VARIABLE'));
       expect([known.status, known.text]).toEqual([200, unknown.text]);

@@ -14,6 +14,7 @@ import { migrateOptions } from '../../src/service/system-tables.ts';
 import { raw } from '../../src/sql.ts';
 import { hasIndex, measureIndex } from '../../src/workbench/advise/measure-index.ts';
 import { indexesMissing } from '../../src/workbench/advise/missing-indexes.ts';
+import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 
 const TEXT = `
@@ -84,7 +85,7 @@ const REQUEST = { auth: AUTH, query: {}, now: '2026-03-01T12:00:00.000000Z' };
 describe('a measurement', () => {
   let db: Database;
   beforeAll(async () => {
-    db = await openDatabase({});
+    db = await openEmbeddedDatabase();
   });
   afterAll(() => db.close());
 

@@ -8,7 +8,6 @@ import { runCommand } from '../../src/cli/index.ts';
 import { reportDisagreement } from '../../src/cli/support/disagreement.ts';
 import { testToolsOf } from '../../src/cli/test.ts';
 import type { Database } from '../../src/database/contract.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
 import type { World } from '../../src/policy/analyse/solve/world.ts';
 import { compile } from '../../src/policy/compile.ts';
 import { parseSchema } from '../../src/schema/load.ts';
@@ -20,6 +19,7 @@ import { ReplayDisagreement } from '../../src/workbench/replay.ts';
 import { smallestWorld } from '../../src/workbench/smallest-world.ts';
 import { readTests } from '../../src/workbench/test/read-tests.ts';
 import { runTests } from '../../src/workbench/test/run-tests.ts';
+import { openEmbeddedDatabase } from '../support/embedded.ts';
 
 const MEMBERS = 'any(@record.team.memberships as m, m.user = @request.auth.id)';
 const VIEW = '@record.status = "published" or @record.owner = @request.auth.id';
@@ -75,7 +75,7 @@ type Json = ReturnType<JSON['parse']>;
 describe('a difference of schemas', () => {
   let db: Database;
   beforeAll(async () => {
-    db = await openDatabase({});
+    db = await openEmbeddedDatabase();
   });
   afterAll(() => db.close());
 

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../src/cli/index.ts';
 import { testToolsOf } from '../../src/cli/test.ts';
 import type { Database } from '../../src/database/contract.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { raw } from '../../src/sql.ts';
 import { proveStatements } from '../../src/workbench/prove/decide-statements.ts';
 import { proofDocument } from '../../src/workbench/prove/prove-document.ts';
 import { readTests } from '../../src/workbench/test/read-tests.ts';
 import { runTests } from '../../src/workbench/test/run-tests.ts';
+import { openEmbeddedDatabase } from '../support/embedded.ts';
 
 const schemaWith = (prove: readonly string[]): string => `
 roles:
@@ -97,7 +97,7 @@ const statementsOf = (prove: readonly string[]) => {
 describe('statements', () => {
   let db: Database;
   beforeAll(async () => {
-    db = await openDatabase({});
+    db = await openEmbeddedDatabase();
   });
   afterAll(() => db.close());
 

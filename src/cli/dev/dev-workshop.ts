@@ -1,10 +1,11 @@
 /** The tools that `bylaw dev` gives to pages: it saves the schema file, and runs policy tests on a database in memory. */
-import { openDatabase } from '../../database/open-database.ts';
+
 import type { UnusableText, Workshop } from '../../http/workshop.ts';
 import { Problem } from '../../problem.ts';
 import { QueuePerKey } from '../../queue-per-key.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { CoverageCounter } from '../../workbench/coverage/coverage.ts';
+import { openMemoryDatabase } from '../../workbench/memory-database.ts';
 import { placedRules } from '../../workbench/rule-places.ts';
 import type { FileResults } from '../../workbench/test/print-results.ts';
 import { type PolicyTests, readTests } from '../../workbench/test/read-tests.ts';
@@ -51,7 +52,7 @@ export class DevWorkshop implements Workshop {
 const NOT_STARTED = 'bylaw dev is still starting; try again';
 
 async function resultsOf(schema: Schema, files: readonly PolicyTests[]): Promise<object> {
-  const db = await openDatabase({});
+  const db = await openMemoryDatabase();
   try {
     const tools = await testToolsOf(db, schema);
     const counter = new CoverageCounter();

@@ -19,7 +19,7 @@ export interface EmbeddedOptions {
   /** The folder of the data; without it, they stay in memory. */
   readonly dataDir?: string;
   /** The initial content of an engine in memory, from `dumpDataDir`: several times faster to read than to make. */
-  readonly snapshot?: Blob;
+  readonly snapshot?: Blob | undefined;
   readonly preparedStatements?: number;
 }
 

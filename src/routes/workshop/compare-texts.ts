@@ -36,7 +36,7 @@ const LINES: Json = {
   description: 'Changes of roles, registration, checks and messages, in words.',
 };
 
-/** Each comparison opens a database in memory. */
+/** A comparison that finds a counterexample opens a database in memory. */
 const comparisons = new QueuePerKey(
   { running: 1, waiting: 8, patienceMs: 30_000 },
   () => new Problem('rate_limited', 'other comparisons are under way; try again in some seconds'),
@@ -71,15 +71,11 @@ export const compareTexts = route({
 async function differenceOf(served: Schema, changed: Schema): Promise<object> {
   const { compareSchemas } = await import('../../workbench/diff/compare-schemas.ts');
   const { diffDocument } = await import('../../workbench/diff/diff-document.ts');
-  const { openDatabase } = await import('../../database/open-database.ts');
-  const db = await openDatabase({}).catch((error: unknown) => {
+  const { withReplays } = await import('../../workbench/memory-database.ts');
+  const compared = withReplays((ask) => compareSchemas(served, changed, { budget: BUDGET_MS, ask }));
+  const difference = await compared.catch((error: unknown) => {
     if (!(error instanceof MissingPackage)) throw error;
     throw new Problem('unavailable', 'a comparison needs a database in memory: npm install @electric-sql/pglite');
   });
-  try {
-    const ask = async (statement: Parameters<typeof db.run>[0]) => (await db.rows(statement)) as never;
-    return diffDocument(await compareSchemas(served, changed, { budget: BUDGET_MS, ask }), changed);
-  } finally {
-    await db.close();
-  }
+  return diffDocument(difference, changed);
 }

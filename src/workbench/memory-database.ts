@@ -1,0 +1,30 @@
+/** Databases in memory, in which tests run and counterexamples are replayed. */
+import type { Database } from '../database/contract.ts';
+import { openDatabase } from '../database/open-database.ts';
+import type { Ask } from './replay.ts';
+
+let emptyDatabase: (() => Promise<Blob>) | undefined;
+
+/** Later databases begin as copies of an empty one: making one is PostgreSQL's initdb, seconds of a processor. */
+export function copyEmptyDatabase(snapshot: () => Promise<Blob>): void {
+  emptyDatabase = snapshot;
+}
+
+export const openMemoryDatabase = async (): Promise<Database> => openDatabase({ snapshot: await emptyDatabase?.() });
+
+/** The database opens for the first statement: most comparisons have no counterexample. */
+export async function withReplays<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
+  let opened: Promise<Database> | undefined;
+  const ask: Ask = async (statement) => {
+    opened ??= openMemoryDatabase();
+    return (await (await opened).rows(statement)) as never;
+  };
+  try {
+    return await work(ask);
+  } finally {
+    await opened?.then(
+      (db) => db.close(),
+      () => undefined,
+    );
+  }
+}

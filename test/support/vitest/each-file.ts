@@ -1,0 +1,8 @@
+/** Each file of tests begins with empty databases, and leaves none on the PostgreSQL of the run. */
+import { afterAll } from 'vitest';
+import { copyEmptyDatabase } from '../../../src/workbench/memory-database.ts';
+import { emptySnapshot } from '../embedded.ts';
+import { dropDatabases } from '../postgres.ts';
+
+copyEmptyDatabase(emptySnapshot);
+afterAll(dropDatabases);

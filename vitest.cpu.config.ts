@@ -1,0 +1,74 @@
+/**
+ * `vitest run` runs every suite. `--mode quick` leaves out what is tagged `long`, and starts no PostgreSQL. `--mode partitions`
+ * runs what is tagged `partitions` on hash-partitioned tables: other names of constraints, no system columns, row locks and
+ * foreign keys across partitions.
+ */
+import { accessSync, constants, globSync, readFileSync, statfsSync } from 'node:fs';
+import { defineConfig } from 'vitest/config';
+import { compileCache } from './test/support/vitest/compile-cache.ts';
+import { LongestFirst } from './test/support/vitest/longest-first.ts';
+
+/** The suites with a line `// @module-tag …` of this tag: a filter of vitest's own would load the suites that it leaves out. */
+const tagged = (tag: string): readonly string[] =>
+  globSync('test/**/*.test.ts').filter((file) =>
+    new RegExp(`^// @module-tag ${tag}$`, 'm').test(readFileSync(file, 'utf8')),
+  );
+
+/**
+ * A file system in memory, where the machine has one with room: databases, installed packages and backups of the tests then do not
+ * wait for a disk. No test is about a power failure of the machine.
+ */
+function memoryFolder(): string | undefined {
+  try {
+    const folder = '/dev/shm';
+    accessSync(folder, constants.W_OK);
+    const { bavail, bsize } = statfsSync(folder);
+    const isNoExec = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .some((line) => line.split(' ')[1] === folder && line.split(' ')[3]!.split(',').includes('noexec'));
+    return bavail * bsize > 4_000_000_000 && !isNoExec ? folder : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export default defineConfig(({ mode }) => {
+  const [isQuick, isPartitions] = [mode === 'quick', mode === 'partitions'];
+  // Read by test/support/vitest/global.ts.
+  if (isQuick) process.env.TEST_QUICK = '1';
+  // Read by test/support/partitioned.ts.
+  if (isPartitions) process.env.TEST_PARTITIONS = '1';
+  // Read by os.tmpdir(), here and in the workers.
+  const memory = memoryFolder();
+  if (memory !== undefined) process.env.TMPDIR ??= memory;
+  // Read by the workers and the processes that they start.
+  process.env.NODE_COMPILE_CACHE ??= compileCache();
+  return {
+    test: {
+      include: isPartitions ? [...tagged('partitions')] : ['test/**/*.test.ts'],
+      exclude: isQuick ? [...tagged('long')] : [],
+      tags: [
+        { name: 'long', description: 'takes seconds: starts processes, tries every character or combination' },
+        { name: 'partitions', description: 'about records, and also true on hash-partitioned tables' },
+      ],
+      ...(isQuick ? { tagsFilter: ['!long'] } : {}),
+      // Whole services, databases and argon2 run in these tests: more files at once than cores only makes them wait for each other.
+      pool: 'forks',
+      // While a service makes its tables on a cluster, Citus keeps writers of the same tables of other schemas waiting.
+      maxWorkers: process.env.TEST_CITUS_URL ? 1 : 2,
+      sequence: { sequencer: LongestFirst },
+      // Node loads the modules as it does for users: nothing is transformed, and an import is not a property of an object.
+      experimental: { viteModuleRunner: false, nodeLoader: false },
+      // A worker loads the modules once, and compiles the embedded database once; no test replaces a module.
+      isolate: false,
+      globalSetup: ['test/support/vitest/global.ts'],
+      setupFiles: ['test/support/vitest/cpu.ts', 'test/support/vitest/drop-databases.ts'],
+      // No test is about its own limit: it ends one that hangs, on a busy machine too.
+      testTimeout: 180_000,
+      hookTimeout: 180_000,
+      reporters: ['default', './test/support/vitest/verdicts.ts'],
+      // A test that fails is wrong, or the code is: no test runs again.
+      retry: 0,
+    },
+  };
+});
