@@ -69,7 +69,13 @@ class Stranger {
 
   constructor(home: string, binFolder: string) {
     this.home = join(folder, home);
-    this.env = { ...NETWORK, PATH: `${binFolder}:${process.env.PATH}`, HOME: process.env.HOME };
+    const cache = join(folder, 'compile-cache');
+    this.env = {
+      ...NETWORK,
+      PATH: `${binFolder}:${process.env.PATH}`,
+      HOME: process.env.HOME,
+      NODE_COMPILE_CACHE: cache,
+    };
     mkdirSync(dirname(this.home), { recursive: true });
   }
 
@@ -92,7 +98,7 @@ class Stranger {
   }
 }
 
-// The first server of each Node makes its database, as does the reader of a page; the others find an empty one.
+// The reader of a page makes a database; the others find an empty one.
 
 /** Reads docs/getting-started.md. */
 const oldest = new Stranger('oldest/todo', OLDEST_BIN);
@@ -170,6 +176,7 @@ describe.each([
         'Next: cd demo && npx bylaw dev\ndemo/README.md says how to make an administrator and a front end\n' +
         'no errors, no warnings\n',
     );
+    await fillDataFolder(join(stranger.home, 'demo/data'));
     const server = await stranger.serve(['serve'], join(stranger.home, 'demo'));
     try {
       expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
