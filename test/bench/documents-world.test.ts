@@ -1,5 +1,5 @@
 // @module-tag long
-/** The servers that race answer alike, so that what is measured is the same work: on both databases, in one process and in two. */
+/** The servers that race answer alike, so that what is measured is the same work, in one process and in two. The bench asks the same of its own. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { DocumentsWorld, type WorldOptions } from '../../bench/support/documents-world.ts';
@@ -17,7 +17,7 @@ import {
 import { mustAnswerAlike } from '../../bench/support/race/race.ts';
 
 const COURSES = [ownOrPublished, ownOrTeam, fewMatch, byId, create, createInTeam, patch, patchOfTeam];
-const ROWS = 3_000;
+const ROWS = 1_000;
 
 const childrenOf = (pid: number): readonly number[] =>
   readdirSync('/proc')
@@ -68,7 +68,6 @@ function isAlive(pid: number): boolean {
 }
 
 const common = { rows: ROWS, isSource: true };
-suite('on the embedded database', { ...common, isEmbedded: true }, ['bylaw', 'usual', 'best']);
 describe.skipIf(inject('postgresUrl') === '')('PostgreSQL', () => {
   const names = ['bylaw', 'bylaw-2', 'usual', 'usual-2', 'best', 'best-2'];
   suite('in one process and in two', { ...common, processes: 2 }, names);

@@ -19,7 +19,6 @@ import { describe as told } from './policies/report.ts';
 import { noCounts, type Run, runWorld } from './policies/run.ts';
 import type { Database } from './policies/tables.ts';
 
-const WORLDS = 3;
 const SERVER = inject('postgresUrl');
 
 it('the interpreter, both predicates and PostgreSQL agree on every policy', async ({ skip }) => {
@@ -28,19 +27,17 @@ it('the interpreter, both predicates and PostgreSQL agree on every policy', asyn
   await client.connect();
   const run: Run = { compiler: await loadCompiler(), seed: 20260103, counts: noCounts(), isOver: () => false };
   try {
-    for (let number = 0; number < WORLDS; number++) {
-      const found = await runWorld(number, { database: client as unknown as Database, backend: 'PostgreSQL' }, run);
-      expect(found && told(found)).toBeUndefined();
-    }
+    const found = await runWorld(0, { database: client as unknown as Database, backend: 'PostgreSQL' }, run);
+    expect(found && told(found)).toBeUndefined();
   } finally {
     await client.end();
   }
   const { decisions, inPostgres, writes, policies, rejected, unknown, pinned } = run.counts;
   // A fuzz whose policies are refused, or never unknown, compares nothing.
-  expect(decisions).toBeGreaterThan(20_000);
+  expect(decisions).toBeGreaterThan(10_000);
   expect(inPostgres).toBe(decisions);
   expect(writes).toBeGreaterThan(decisions / 6);
-  expect(pinned).toBeGreaterThan(100);
+  expect(pinned).toBeGreaterThan(30);
   expect(rejected).toBeLessThan(policies / 20);
   expect(unknown / decisions).toBeGreaterThan(0.1);
   expect(unknown / decisions).toBeLessThan(0.7);

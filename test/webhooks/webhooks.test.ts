@@ -1,6 +1,6 @@
 /** Webhooks post the changes that the list of their key would show, in order and until they are taken. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { raw, sql, text } from '../../src/sql.ts';
+import { raw, type Sql, sql, text } from '../../src/sql.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { isSignedBy, type Received, Receiver } from './receiver.ts';
