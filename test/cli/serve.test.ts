@@ -46,7 +46,8 @@ describe('the command line', () => {
   ] as [string[], number, string][])(
     '`bylaw` reports the error of %j before it starts',
     async (args, code, message) => {
-      const ended = await runInChild({ args });
+      // The first is the whole of a process.
+      const ended = await (args.length === 0 ? runInChild : run)({ args });
       expect(ended.code).toBe(code);
       expect(ended.stdout + ended.stderr).toContain(message);
       expect(ended.stderr).not.toMatch(/ {4}at /);
@@ -57,6 +58,7 @@ describe('the command line', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
+    await fillDataFolder(join(folder, 'unused'));
     const ended = await runInChild({
       args: ['serve', '--schema', SCHEMA, '--data', join(folder, 'unused'), '--port', String(port)],
     });
@@ -80,7 +82,7 @@ collections:
 prove: [{ never: 'guest can list posts', why: 'private' }]
 `,
     );
-    const ended = await runInChild({ args: ['serve', '--schema', file, '--data', join(folder, 'unused'), '--prove'] });
+    const ended = await run({ args: ['serve', '--schema', file, '--data', join(folder, 'unused'), '--prove'] });
     expect([ended.code, ended.stdout]).toEqual([1, '']);
     expect(ended.stderr).toContain(
       `${file}:6: the statement \`never: guest can list posts\` does not hold (private); \`bylaw prove\` prints a counterexample\n`,
@@ -88,7 +90,7 @@ prove: [{ never: 'guest can list posts', why: 'private' }]
   });
 
   test('`bylaw serve` reports an unknown environment variable', async () => {
-    const { code, stderr } = await runInChild({ args: ['serve', '--schema', SCHEMA], env: { BYLAW_DATTA: 'x' } });
+    const { code, stderr } = await run({ args: ['serve', '--schema', SCHEMA], env: { BYLAW_DATTA: 'x' } });
     expect([code, stderr]).toEqual([2, expect.stringContaining('did you mean `BYLAW_DATA`')]);
   });
 
@@ -98,7 +100,7 @@ prove: [{ never: 'guest can list posts', why: 'private' }]
       file,
       'collections:\n  posts:\n    fields: { title: string }\n    access: { list: \'@record.titel = "x"\' }\n',
     );
-    const { code, stderr } = await runInChild({ args: ['serve', '--schema', file, '--data', join(folder, 'never')] });
+    const { code, stderr } = await run({ args: ['serve', '--schema', file, '--data', join(folder, 'never')] });
     expect(code).not.toBe(0);
     expect(stderr).toMatch(/titel[\s\S]*\^{5,}/);
     await expect(stat(join(folder, 'never'))).rejects.toThrow('ENOENT');
