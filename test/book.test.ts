@@ -3,7 +3,7 @@
  * through every backend. A case that distinguishes no callers and no records
  * would prove nothing.
  */
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -16,7 +16,7 @@ import { createTables, createWrittenTable, type Database } from './fuzz/policies
 import { relatedOf } from './oracle/database.ts';
 import { interpret } from './oracle/interpret.ts';
 import { BOOK_SCHEMAS, type BookCase, type Chapter, chapters } from './support/book.ts';
-import { emptySnapshot } from './support/embedded.ts';
+import { emptySnapshot, openEngine } from './support/embedded.ts';
 import { isolatedUrl } from './support/postgres.ts';
 
 const CHAPTERS = chapters();
@@ -25,7 +25,7 @@ let embedded: PGlite;
 const clients = new Map<string, pg.Client>();
 
 beforeAll(async () => {
-  embedded = await PGlite.create({ loadDataDir: await emptySnapshot() });
+  embedded = await openEngine({ loadDataDir: await emptySnapshot() });
   const configs: [string, pg.ClientConfig][] = [['PGlite', createPgConfig(embedded) as unknown as pg.ClientConfig]];
   if (postgresUrl !== '') configs.push(['PostgreSQL', readServerUrl(await isolatedUrl(postgresUrl)).config]);
   for (const [name, config] of configs) {

@@ -2,7 +2,7 @@
  * Runs every case of test/cases by every backend. A case whose answer is none or all of the rows would prove
  * nothing, and is rejected.
  */
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -14,7 +14,7 @@ import { createTables, createWrittenTable, type Database } from './fuzz/policies
 import { relatedOf } from './oracle/database.ts';
 import { interpret } from './oracle/interpret.ts';
 import { areas, type Case, COLLECTION, DOCUMENTS, world } from './support/cases.ts';
-import { emptySnapshot } from './support/embedded.ts';
+import { emptySnapshot, openEngine } from './support/embedded.ts';
 import { isolatedUrl } from './support/postgres.ts';
 
 const AREAS = areas();
@@ -30,7 +30,7 @@ const databases = new Map<string, Database>();
 
 beforeAll(async () => {
   if (postgresUrl !== '') await connect('PostgreSQL', readServerUrl(await isolatedUrl(postgresUrl)).config);
-  embedded = await PGlite.create({ loadDataDir: await emptySnapshot() });
+  embedded = await openEngine({ loadDataDir: await emptySnapshot() });
   await connect('PGlite', createPgConfig(embedded) as unknown as pg.ClientConfig);
 });
 

@@ -1,12 +1,12 @@
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { EngineClient } from '../../bench/servers/engine-client.ts';
-import { emptySnapshot } from '../support/embedded.ts';
+import { emptySnapshot, openEngine } from '../support/embedded.ts';
 
 let engine: PGlite;
 let ask: EngineClient['ask'];
 beforeAll(async () => {
-  engine = await PGlite.create('memory://', { loadDataDir: await emptySnapshot() });
+  engine = await openEngine({ loadDataDir: await emptySnapshot() });
   ask = new EngineClient(engine).ask;
 });
 afterAll(() => engine.close());

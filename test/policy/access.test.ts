@@ -1,10 +1,10 @@
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide, Permit } from '../../src/policy/access.ts';
 import { compile } from '../../src/policy/compile.ts';
 import { type Action, NO_RELATED, type PolicyRequest, type Row } from '../../src/policy/types.ts';
 import { ident, param, sql } from '../../src/sql.ts';
-import { emptySnapshot } from '../support/embedded.ts';
+import { emptySnapshot, openEngine } from '../support/embedded.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
 const ME = '11111111-1111-4111-8111-111111111111';
@@ -76,7 +76,7 @@ describe('decide', () => {
 describe('an update', () => {
   let embedded: PGlite;
   beforeAll(async () => {
-    embedded = await PGlite.create({ loadDataDir: await emptySnapshot() });
+    embedded = await openEngine({ loadDataDir: await emptySnapshot() });
   });
   afterAll(() => embedded.close());
 

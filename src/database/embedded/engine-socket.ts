@@ -36,7 +36,7 @@ const YOUNG_MIB = 8;
 declare const WebAssembly: { compile(bytes: Uint8Array<ArrayBuffer>): Promise<object> };
 
 /** Threads share the code and its optimisations. */
-const compiled = memoized(async (): Promise<object> => {
+export const engineCode = memoized(async (): Promise<object> => {
   const file = new URL(import.meta.resolve('@electric-sql/pglite/pglite.wasm'));
   return WebAssembly.compile(await readFile(file));
 });
@@ -65,7 +65,7 @@ export class EngineSocket extends Duplex {
   }
 
   static async open(place: Omit<EngineStart, 'code'>): Promise<EngineSocket> {
-    const start: EngineStart = { ...place, code: await compiled() };
+    const start: EngineStart = { ...place, code: await engineCode() };
     const thread = new Worker(ENGINE_MAIN, {
       name: 'embedded database',
       workerData: start,

@@ -9,6 +9,7 @@ import { join, relative } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { type Disk, SyncedFolder } from '../../../src/database/embedded/synced-folder.ts';
+import { openEngine } from '../../support/embedded.ts';
 
 const LONGER_THAN_THE_DELAY = 1_300;
 const SYNCED = PGlite.defaultStartParams.filter((param) => param !== '-F');
@@ -40,7 +41,7 @@ describe('the folder of the embedded database after a power failure', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     home = mkdtempSync(join(tmpdir(), 'bylaw-power-'));
     cpSync(inject('emptyDatabase').folder, folder(), { recursive: true });
-    engine = await PGlite.create({ fs: new SyncedFolder(folder(), disk), startParams: SYNCED });
+    engine = await openEngine({ fs: new SyncedFolder(folder(), disk), startParams: SYNCED });
     await engine.exec('CREATE TABLE notes (id int PRIMARY KEY, text text)');
     await engine.exec('CHECKPOINT');
     cpSync(folder(), survivor(), { recursive: true });
@@ -54,7 +55,7 @@ describe('the folder of the embedded database after a power failure', () => {
   });
 
   async function idsAfterFailure(): Promise<readonly unknown[]> {
-    const again = await PGlite.create(survivor());
+    const again = await openEngine({ dataDir: survivor() });
     try {
       const { rows } = await again.query<{ id: number }>('SELECT id FROM notes ORDER BY id');
       return rows.map(({ id }) => id);

@@ -3,7 +3,6 @@
  * farther out needs another table for each such row; but where the planner copies the `or`, so that the
  * subquery is there twice, all but the first copy keep the table of the row before. Seen in 15.18 and 18.6.
  */
-import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -14,7 +13,7 @@ import { readSchemaCatalog } from '../../../src/schema/load.ts';
 import { ident, raw, type Sql, sql } from '../../../src/sql.ts';
 import { createTables, type Database } from '../../fuzz/policies/tables.ts';
 import { type Data, relatedOf } from '../../oracle/database.ts';
-import { emptySnapshot } from '../../support/embedded.ts';
+import { emptySnapshot, openEngine } from '../../support/embedded.ts';
 import { isolatedUrl } from '../../support/postgres.ts';
 
 const { catalog: declared } = readSchemaCatalog(`
@@ -71,7 +70,7 @@ const expected = data.rows.get('projects')!.filter((row) => residual.test(row, r
 const postgresUrl = inject('postgresUrl');
 const open: Readonly<Record<string, () => Promise<pg.Client>>> = {
   embedded: async () =>
-    new pg.Client(createPgConfig(await PGlite.create({ loadDataDir: await emptySnapshot() })) as pg.ClientConfig),
+    new pg.Client(createPgConfig(await openEngine({ loadDataDir: await emptySnapshot() })) as pg.ClientConfig),
   ...(postgresUrl !== '' && {
     postgres: async () => new pg.Client(readServerUrl(await isolatedUrl(postgresUrl)).config),
   }),
