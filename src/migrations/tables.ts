@@ -34,6 +34,7 @@ import { linkTableOf } from '../schema/model/names.ts';
 import {
   constraintName,
   deletedTableOf,
+  historyTableOf,
   LINKS_COLUMN,
   storedTables,
   VERSION_COLUMN,
@@ -133,6 +134,8 @@ export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
     if (collection.managed) tables.set(collection.table, collectionTable(collection, schema));
   for (const { softDelete, table } of schema.collections.values())
     if (softDelete !== undefined) tables.set(softDelete.table, deletedTable(softDelete.table, tables.get(table)!));
+  for (const { history, table } of schema.collections.values())
+    if (history?.table !== undefined) tables.set(history.table, historyTable(history.table, tables.get(table)!));
   for (const collection of schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       if (relation.kind === 'many_to_many' && !tables.has(relation.linkTable)) {
@@ -258,7 +261,6 @@ function systemColumns(collection: Collection): readonly Column[] {
 
 /** The table of deleted rows takes them as they were: no constraint of the living ones is theirs. */
 function deletedTable(name: string, living: Table): Table {
-  const [key] = living.primaryKey.slice(-1);
   const indexes = [...living.indexes, ...living.uniques, ...living.uniqueIndexes.map(({ columns }) => columns)];
   return {
     name,
@@ -266,7 +268,7 @@ function deletedTable(name: string, living: Table): Table {
     columns: [
       ...living.columns.map(({ columnDefault: _, isIdentity: __, ...column }) => ({
         ...column,
-        required: column.name === key,
+        required: living.primaryKey.includes(column.name),
       })),
       { name: DELETED_AT, type: 'timestamp with time zone', required: true, fill: 'now()' },
       { name: LINKS_COLUMN, type: 'jsonb', required: false },
@@ -278,6 +280,32 @@ function deletedTable(name: string, living: Table): Table {
     indexes: [...new Map(indexes.map((columns) => [columns.join(), columns])).values()],
     searched: [],
     ...(living.tenantLayout === undefined ? {} : { tenantLayout: living.tenantLayout }),
+  };
+}
+
+/** The history of the rows of a table that is divided by tenant: each tenant's entries are beside its rows. */
+function historyTable(name: string, living: Table): Table {
+  const { target } = living.tenantLayout as Extract<TableTenantLayout, { kind: 'by' }>;
+  const column = (of: string, type: string, required = true): Column => ({ name: of, type, required });
+  return {
+    name,
+    ...(living.was === undefined ? {} : { was: living.was.map(historyTableOf) }),
+    columns: [
+      column(LINK_TENANT_COLUMN, 'uuid'),
+      column('record', 'text'),
+      column('seq', 'bigint'),
+      column('at', 'timestamp with time zone'),
+      column('by', 'text', false),
+      column('before', 'jsonb', false),
+      column('after', 'jsonb', false),
+    ],
+    primaryKey: [LINK_TENANT_COLUMN, 'record', 'seq'],
+    uniques: [],
+    uniqueIndexes: [],
+    foreignKeys: [],
+    indexes: [['at']],
+    searched: [],
+    tenantLayout: { kind: 'by', column: LINK_TENANT_COLUMN, target },
   };
 }
 

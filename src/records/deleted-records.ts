@@ -4,22 +4,23 @@
  */
 import type { Database, Transaction } from '../database/contract.ts';
 import { memoizedBy } from '../memoized.ts';
-import { foldedColumn } from '../policy/fold.ts';
 import { notFound } from '../refusal.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
 import { linksOf } from '../schema/model/kept/links.ts';
 import { deletedSchemaOf } from '../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { LINKS_COLUMN, VERSION_COLUMN } from '../schema/model/stored-names.ts';
-import { ident, join, raw, type Sql, sql, text } from '../sql.ts';
-import { type AccessContext, Store } from './access-context.ts';
+import { ident, join, param, raw, type Sql, sql, text } from '../sql.ts';
+import { type AccessContext, type Reading, Store } from './access-context.ts';
 import { toRefusal } from './constraint-errors.ts';
 import { list, type Pages, type RecordPage } from './page/list.ts';
 import type { ListRequest } from './page/page-plan.ts';
 import { recordKeyOf } from './record-key.ts';
-import { everyTenant } from './scope.ts';
+import { inTenantOf, type Scope, scopeOf } from './scope.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { checksOn, failureOfStored } from './write/checks.ts';
+import { columnsOfRow } from './write/kept-rows.ts';
+import { recordingHistory } from './write/row-history.ts';
 
 class DeletedRecords {
   /** Its collection of the name has the deleted records. */
@@ -58,52 +59,47 @@ class DeletedRecords {
   async #restoreIn(tx: Transaction, access: AccessContext, id: string): Promise<void> {
     const { name } = this.collection;
     const key = recordKeyOf(this.collection);
-    const deleted = everyTenant(this.schema);
-    const isAllowed = access.permit(name, 'list').where('t');
+    const outside: Reading = { store: this.#store, q: tx, access };
+    const reading = await inTenantOf(outside, id, 'list');
+    const { tenant } = reading;
+    const deleted = scopeOf(reading);
+    const living = scopeOf({ store: this.#livingStore, tenant });
+    const isAllowed = reading.access.permit(name, 'list').where('t');
     const [found] = await tx.rows(sql`
       SELECT ${key.of('t')}
         FROM ${deleted.from(name, 't').where(key.is('t', id), isAllowed)}
          FOR UPDATE OF t`);
     if (found === undefined) throw notFound();
-    const columns = this.#columns();
-    await tx.run(sql`
-      INSERT INTO ${everyTenant(this.#livingSchema).into(name, 'x')} (${join(
+    const columns = columnsOfRow(this.#living);
+    const insert = sql`
+      INSERT INTO ${living.into(name, 'x')} (${join(
         columns.map((column) => ident(column)),
         ', ',
       )})
       SELECT ${join(
-        columns.map((column) => this.#restored(column)),
+        columns.map((column) => this.#restored(column, access.now)),
         ', ',
       )}
-        FROM ${deleted.from(name, 't').where(key.is('t', id))}`);
-    for (const links of this.#links(id)) await tx.run(links);
+        FROM ${deleted.from(name, 't').where(key.is('t', id))}`;
+    const row = { collection: name, ids: [id], tenant, areNew: true };
+    await recordingHistory({ store: this.#livingStore, q: tx }, row, () => tx.run(insert));
+    for (const links of this.#links(id, { deleted, living })) await tx.run(links);
     const asked = checksOn(access, this.#living, 'create');
-    const failure = await failureOfStored({ store: this.#livingStore, q: tx }, { collection: name, id }, asked);
+    const failure = await failureOfStored({ store: this.#livingStore, q: tx, tenant }, { collection: name, id }, asked);
     if (failure !== undefined) throw failure;
     await tx.run(sql`DELETE FROM ${deleted.stored(name, 't').where(key.is('t', id))}`);
   }
 
-  /** The columns of a living record. */
-  #columns(): readonly string[] {
-    const { fields, relations } = this.#living;
-    return [
-      recordKeyOf(this.#living).column,
-      ...[...fields.values()].flatMap(({ column, search }) => (search ? [column, foldedColumn(column)] : [column])),
-      ...[...relations.values()].flatMap((relation) => (relation.kind === 'belongs_to' ? [relation.column] : [])),
-      VERSION_COLUMN,
-    ];
-  }
-
   /** The record has changed: it has a new version, and the time of now. */
-  #restored(column: string): Sql {
+  #restored(column: string, now: string): Sql {
     if (column === VERSION_COLUMN) return sql`coalesce(${ident('t', column)}, 0) + 1`;
-    return column === this.#living.fields.get('updated_at')?.column ? raw('now()') : ident('t', column);
+    const isTime = column === this.#living.fields.get('updated_at')?.column;
+    return isTime ? sql`${param('timestamptz', now)}` : ident('t', column);
   }
 
-  #links(id: string): readonly Sql[] {
+  #links(id: string, { deleted, living }: RestoringScopes): readonly Sql[] {
     const { name } = this.collection;
     const key = recordKeyOf(this.collection);
-    const living = everyTenant(this.#livingSchema);
     return linksOf(this.#living, this.#livingSchema).map(({ name: side, relation, holder, isSource, other }) => {
       const otherKey = living.key(other);
       const [source, target] = isSource ? [key.of('t'), otherKey.of('o')] : [otherKey.of('o'), key.of('t')];
@@ -111,13 +107,19 @@ class DeletedRecords {
       const isLinked = sql`${otherKey.of('o')} IN (
               SELECT each::${type}
                 FROM jsonb_array_elements_text(${ident('t', LINKS_COLUMN)} -> ${text(side)}) AS each)`;
-      const rows = everyTenant(this.schema).from(name, 't').join(living.from(other, 'o'), isLinked);
+      const rows = deleted.from(name, 't').join(living.from(other, 'o'), isLinked);
       return sql`
         INSERT INTO ${living.linkInto(relation, holder, source!, target!)}
           FROM ${rows.where(key.is('t', id))}
             ON CONFLICT DO NOTHING`;
     });
   }
+}
+
+/** The scopes of the tenant of the record, or without one. */
+interface RestoringScopes {
+  readonly deleted: Scope;
+  readonly living: Scope;
 }
 
 /** Undefined: the collection keeps no deleted records. */

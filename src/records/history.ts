@@ -2,6 +2,7 @@
  * The history of a record: who changed it, when, and what was before and after. Each side of an entry is shown as the
  * record was then, and as it is now: what the caller may not read of either is left out.
  */
+import { SEQUENTIAL_SHARDS } from '../database/citus.ts';
 import type { Cells, Database } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Related, Row } from '../policy/types.ts';
@@ -9,12 +10,12 @@ import { notFound } from '../refusal.ts';
 import { NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../schema/model/kept/history-names.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { apiTime, ident, join, param, raw, type Sql, seconds, sql, text } from '../sql.ts';
-import { type AccessContext, readable, type Store } from './access-context.ts';
+import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { type MemberMask, memberMasksOf, recordNeeds, requestedNeeds } from './member-masks.ts';
 import { recordKeyOf } from './record-key.ts';
 import type { RecordShape } from './record-shape.ts';
 import { loadRelatedRows } from './relations/related.ts';
-import { everyTenant } from './scope.ts';
+import { everyTenant, inTenantOf, scopeOf } from './scope.ts';
 
 export const historyTables: readonly Sql[] = [
   // `before` and `after`: the columns of the row and their texts; null: the row did not exist.
@@ -63,20 +64,21 @@ export interface HistoryPage {
 export async function history(store: Store, access: AccessContext, request: HistoryRequest): Promise<HistoryPage> {
   const { name } = access.collection;
   const shape = store.shape(name);
-  const q = store.readerFor(access);
-  const [cells] = await q.rows(sql`
+  const reading = await inTenantOf({ store, q: store.readerFor(access), access }, request.id, 'read');
+  const isRecord = recordKeyOf(access.collection).is('t', request.id);
+  const [cells] = await reading.q.rows(sql`
     SELECT ${shape.columns('t')}
-      FROM ${everyTenant(store.schema)
+      FROM ${scopeOf(reading)
         .from(name, 't')
-        .where(recordKeyOf(access.collection).is('t', request.id), readable(access, name, 't'))}`);
+        .where(isRecord, readable(reading.access, name, 't'))}`);
   if (cells === undefined) throw notFound();
   const present = { cells, row: shape.row(cells) };
-  const found = await readEntries(store, shape, { ...request, collection: name });
+  const found = await readEntries(reading, shape, request);
   const shown = found.slice(0, request.limit);
   const rows = [present, ...shown.flatMap(({ before, after }) => [before, after])].flatMap((image) =>
     image === undefined ? [] : [image.row],
   );
-  const sight = await Sight.of(store, access, rows);
+  const sight = await Sight.of(reading, rows);
   const hidden = sight.hiddenOf(present.row);
   return {
     entries: shown.flatMap((entry) => printed(entry, { shape, sight, hidden }) ?? []),
@@ -84,10 +86,24 @@ export async function history(store: Store, access: AccessContext, request: Hist
   };
 }
 
-async function readEntries(
+/** The entries of a collection that is divided by tenant have a table of their own; earlier ones can be in the shared one. */
+async function readEntries(reading: Reading, shape: RecordShape, request: HistoryRequest): Promise<readonly Entry[]> {
+  const { store, access } = reading;
+  const { name, history: kept } = access.collection;
+  const ofRecord = sql`h.record = ${text(request.id)}`;
+  const shared = sql`${ident(RECORD_HISTORY_TABLE)} AS h
+     WHERE h.collection = ${text(name)}
+       AND ${ofRecord}`;
+  if (kept?.table === undefined) return entriesIn(store, shape, { ...request, rows: shared });
+  const own = await entriesIn(store, shape, { ...request, rows: scopeOf(reading).past(name, 'h').where(ofRecord) });
+  const missing = request.limit - own.length;
+  return missing < 0 ? own : [...own, ...(await entriesIn(store, shape, { ...request, limit: missing, rows: shared }))];
+}
+
+async function entriesIn(
   store: Store,
   shape: RecordShape,
-  { id, before, limit, collection }: HistoryRequest & { readonly collection: string },
+  { before, limit, rows }: HistoryRequest & { readonly rows: Sql },
 ): Promise<readonly Entry[]> {
   const columns = [...shape.storedColumns];
   const image = (side: string): Sql =>
@@ -95,16 +111,14 @@ async function readEntries(
       columns.map((column) => sql`${ident('h', side)} ->> ${text(column)}`),
       ', ',
     );
-  const rows = await store.db.rows(sql`
+  const found = await store.db.rows(sql`
     SELECT h.seq::text, ${apiTime(sql`h.at`)}, h.by,
            h.before IS NOT NULL, h.after IS NOT NULL, ${image('before')}, ${image('after')}
-      FROM ${ident(RECORD_HISTORY_TABLE)} h
-     WHERE h.collection = ${text(collection)}
-       AND h.record = ${text(id)}
+      FROM ${rows}
        AND h.seq < ${param('int8', before ?? Number.MAX_SAFE_INTEGER)}
      ORDER BY h.seq DESC
      LIMIT ${param('int8', limit + 1)}`);
-  return rows.map(([seq, at, by, hasBefore, hasAfter, ...cells]) => {
+  return found.map(([seq, at, by, hasBefore, hasAfter, ...cells]) => {
     const imageOf = (own: Cells): Image => ({ cells: own, row: shape.row(own) });
     return {
       seq: seq!,
@@ -128,14 +142,14 @@ class Sight {
     this.#related = related;
   }
 
-  static async of(store: Store, access: AccessContext, rows: readonly Row[]): Promise<Sight> {
+  static async of({ store, access, tenant }: Reading, rows: readonly Row[]): Promise<Sight> {
     const { name } = access.collection;
     const permit = access.permit(name, 'read');
     const masks = memberMasksOf(access);
     const deciding = [permit, ...masks.map((mask) => mask.permit)];
     const needs = deciding.flatMap(recordNeeds);
     const requested = deciding.flatMap(requestedNeeds);
-    const source = { store, q: store.db, tenant: undefined };
+    const source = { store, q: store.db, tenant };
     return new Sight(permit, masks, await loadRelatedRows(source, [{ collection: name, rows, needs }], requested));
   }
 
@@ -177,12 +191,16 @@ function printed({ seq, at, by, before, after }: Entry, { shape, sight, hidden }
 }
 
 /** Deletes what is older than its collection keeps. */
-export async function pruneHistory(db: Database, { collections }: Schema): Promise<void> {
-  for (const { name, history: kept } of collections.values())
-    if (kept?.keep !== undefined)
-      await db.write(sql`
-        DELETE FROM ${ident(RECORD_HISTORY_TABLE)}
-         WHERE collection = ${text(name)}
-           AND at < now() - ${seconds(kept.keep)}
-        RETURNING seq`);
+export async function pruneHistory(db: Database, schema: Schema): Promise<void> {
+  for (const { name, history: kept } of schema.collections.values()) {
+    if (kept?.keep === undefined) continue;
+    const isOld = sql`h.at < now() - ${seconds(kept.keep)}`;
+    await db.transaction(async (tx) => {
+      if (kept.table !== undefined && db.isCluster) await tx.run(SEQUENTIAL_SHARDS);
+      if (kept.table !== undefined) await tx.run(sql`DELETE FROM ${everyTenant(schema).past(name, 'h').where(isOld)}`);
+      await tx.run(
+        sql`DELETE FROM ${ident(RECORD_HISTORY_TABLE)} AS h WHERE h.collection = ${text(name)} AND ${isOld}`,
+      );
+    });
+  }
 }

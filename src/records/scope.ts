@@ -82,6 +82,33 @@ export class Scope {
     return this.#rows(tableIdent(known.table), alias, tenantKeyOf(known)?.column);
   }
 
+  /** The deleted records of a collection that keeps them, for a statement that changes them. */
+  deleted(collection: string, alias: string): ScopedRows {
+    const known = this.#schema.collections.get(collection)!;
+    return this.#rows(ident(known.softDelete!.table), alias, tenantKeyOf(known)?.column);
+  }
+
+  /** The target of an INSERT of deleted records, whose values include the tenant. */
+  intoDeleted(collection: string): Sql {
+    return ident(this.#schema.collections.get(collection)!.softDelete!.table);
+  }
+
+  /** The entries of the history of records that are divided by tenant. */
+  past(collection: string, alias: string): ScopedRows {
+    return this.#rows(this.#pastOf(collection), alias, LINK_TENANT_COLUMN);
+  }
+
+  /** The text that follows INSERT INTO, up to the tenant: the record, number, time, principal and both sides follow. */
+  intoPast(collection: string): Sql {
+    const tenant = present(this.#tenant, 'the tenant of a record that is written');
+    return sql`${this.#pastOf(collection)} (${ident(LINK_TENANT_COLUMN)}, record, seq, at, by, before, after)
+      SELECT ${tenant}`;
+  }
+
+  #pastOf(collection: string): Sql {
+    return ident(present(this.#schema.collections.get(collection)?.history?.table, 'the table of the history'));
+  }
+
   /** The links of records of `owner`, the collection that has the relation. */
   links({ linkTable }: ManyToMany, owner: string, alias: string): ScopedRows {
     const key = tenantKeyOf(this.#schema.collections.get(owner)!);

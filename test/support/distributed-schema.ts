@@ -23,6 +23,8 @@ interface CollectionText {
   access?: Record<string, Rule | readonly Rule[]>;
   checks?: object;
   no_overlap?: object;
+  soft_delete?: boolean;
+  history?: unknown;
 }
 
 export function distributed(text: string): string {
@@ -50,7 +52,7 @@ function reachedFrom(name: string, collections: Readonly<Record<string, Collecti
 }
 
 function divided(
-  { fields = {}, relations = {}, access = {}, checks = {}, no_overlap }: CollectionText,
+  { fields = {}, relations = {}, access = {}, checks = {}, no_overlap, soft_delete, history }: CollectionText,
   plain: readonly string[],
 ): CollectionText {
   const within = <M extends Member | string | object>(member: M): M => {
@@ -70,6 +72,8 @@ function divided(
     relations: { ...mapped(relations, within), tenant },
     checks,
     ...(no_overlap !== undefined && { no_overlap }),
+    ...(soft_delete !== undefined && { soft_delete }),
+    ...(history !== undefined && { history }),
     access: mapped(access, (rules) => (Array.isArray(rules) ? rules.map(pinned) : pinned(rules as Rule))),
   };
 }

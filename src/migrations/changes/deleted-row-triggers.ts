@@ -19,7 +19,10 @@ export const DELETED_ROW_TRIGGERS: TriggerKind = {
 /** The steps come after those of the tables. */
 export function deletedRowSteps({ schema, wanted, known }: TriggerPlan): readonly Step[] {
   const { own } = known;
-  const kept = [...schema.collections.values()].filter(({ softDelete }) => softDelete !== undefined);
+  // The statements of the service keep the rows of tables that are divided by tenant: a cluster runs no trigger of theirs.
+  const kept = [...schema.collections.values()].filter(
+    ({ softDelete, tenantLayout }) => softDelete !== undefined && tenantLayout?.kind !== 'by',
+  );
   return known.stepsTo(
     DELETED_ROW_TRIGGERS,
     kept.map((collection) => triggerOf(collection, schema, { own, table: wanted.get(collection.table)! })),

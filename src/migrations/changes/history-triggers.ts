@@ -1,6 +1,6 @@
 /** The triggers that write the history of records: for every program, and by the statement that writes. */
-import { HISTORY_ACTOR, NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../../schema/model/kept/history-names.ts';
-import { ReachedTables } from '../../schema/model/logged-tables.ts';
+import { historyColumnsOf } from '../../schema/model/kept/history.ts';
+import { HISTORY_ACTOR, RECORD_HISTORY_TABLE } from '../../schema/model/kept/history-names.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { shortDigest } from '../../schema/model/stored-names.ts';
 import { ident, quotedText } from '../../sql.ts';
@@ -17,21 +17,19 @@ const COLUMNS_OF_A_CALL = 40;
 
 /** The steps come after those of the tables. */
 export function historySteps({ schema, known }: TriggerPlan): readonly Step[] {
-  const kept = [...schema.collections.values()].filter(({ history }) => history !== undefined);
+  // An entry in a table of its own is written by the statements of the service: a cluster runs no trigger of such tables.
+  const kept = [...schema.collections.values()].filter(
+    ({ history }) => history !== undefined && history.table === undefined,
+  );
   return known.stepsTo(
     HISTORY_TRIGGERS,
     kept.map((collection) => triggerOf(collection, schema, known.own)),
   );
 }
 
-function triggerOf({ name, table, fields }: Collection, schema: Schema, own: string): RowTrigger {
-  const reached = new ReachedTables(schema);
-  reached.addRecords(name);
-  const [{ columns }] = reached.tables as [(typeof reached.tables)[number]];
-  const left = new Set(
-    [...fields.values()].filter((field) => NOT_IN_HISTORY.has(field.name)).map(({ column }) => column),
-  );
-  const kept = columns.filter((column) => !left.has(column.name));
+function triggerOf(collection: Collection, schema: Schema, own: string): RowTrigger {
+  const { name, table } = collection;
+  const { id: key, columns: kept } = historyColumnsOf(schema, collection);
   const image = (row: string): string =>
     chunksOf(kept)
       .map(
@@ -39,7 +37,7 @@ function triggerOf({ name, table, fields }: Collection, schema: Schema, own: str
           `jsonb_build_object(${some.map((each) => `${quotedText(each.name)}, ${printedCell(each, row)}`).join(', ')})`,
       )
       .join(' || ');
-  const id = ident(columns[0]!.name).text;
+  const id = ident(key).text;
   const body = `
 DECLARE
   was jsonb;

@@ -62,27 +62,32 @@ export async function recordsGoingWith(reading: Reading, id: string, also: reado
 
 /**
  * True if deleting a record of the collection changes more than rows that the database deletes by
- * itself: a file, a user, or a record that shows it.
+ * itself: a file, a user, a record that shows it, or one that is kept.
  */
 export const isFollowed = (schema: Schema, collection: string): boolean => followedOf(schema).has(collection);
 
 const followedOf = memoizedBy((schema: Schema) => collectionsToFollow(schema));
 
 /**
- * Collections that can cascade to a file, a user, or a record that others show as a member or by a
- * nullable reference.
+ * Collections that can cascade to a file, a user, a record that others show as a member or by a
+ * nullable reference, or one that a statement of the service keeps.
  */
 function collectionsToFollow(schema: Schema, also: readonly string[] = []): ReadonlySet<string> {
   const shown = [...schema.collections.values()].flatMap((collection) =>
     [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),
   );
-  const followed = new Set(['files', 'users', ...shown, ...also]);
+  const kept = [...schema.collections.values()].filter(keepsByStatements).map(({ name }) => name);
+  const followed = new Set(['files', 'users', ...shown, ...kept, ...also]);
   // The loop visits the elements that it adds, too.
   for (const name of followed) {
     for (const relation of cascadesOf(schema.collections.get(name))) followed.add(relation.collection);
   }
   return followed;
 }
+
+/** The service itself keeps the deleted records or their history, in place of triggers. */
+const keepsByStatements = (collection: Collection): boolean =>
+  tenantKeyOf(collection) !== undefined && (collection.softDelete !== undefined || collection.history !== undefined);
 
 /** The other collections that a delete can cascade to, at any depth. */
 export const cascadingFrom = (schema: Schema, collection: string): readonly string[] =>

@@ -12,6 +12,7 @@ import { ident, join, param, raw, regclassOf, type Sql, sql, text } from '../../
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
 import { type AskedCheck, failsStored } from '../write/checks.ts';
+import { RowHistory } from '../write/row-history.ts';
 import { logAsBulk } from './bulk-changes.ts';
 import { KeyedReferences, stagedType } from './keyed-references.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
@@ -287,6 +288,7 @@ export class ImportStaging {
     const swapped = new SwappedValues(this.#tx, this.#schema, this.#collection);
     await logAsBulk(this.#tx, this.#schema, this.#collection);
     if (this.#upsert !== undefined) await swapped.free(this.#members);
+    const history = await this.#historyBefore();
     const created = await this.#tx.run(sql`
       INSERT INTO ${this.#staged.into(this.#collection.name, 't')} (${comma([...columns, ...roles])})
       SELECT ${comma([...staged, ...stagedRoles])}
@@ -295,8 +297,23 @@ export class ImportStaging {
        ORDER BY s._line`);
     const updated = this.#upsert === undefined ? 0 : await this.#update(now);
     await swapped.clear();
+    if (history !== undefined)
+      await history.rows.add(history.before, await history.rows.read(this.#written(raw('TRUE'))));
     for (const relation of manyToManyOf(this.#collection)) await this.#writeLinks(relation);
     return { created, updated };
+  }
+
+  /** The stored records `t` of the staged ones, with the text that follows FROM. */
+  #written(condition: Sql): Sql {
+    const both = this.#staged.stored(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
+    return both.where(this.#isSame, condition);
+  }
+
+  /** Undefined: a trigger writes the history, or the collection has none. */
+  async #historyBefore() {
+    if (this.#collection.history?.table === undefined) return undefined;
+    const rows = new RowHistory({ store: { schema: this.#schema }, q: this.#tx }, this.#collection);
+    return { rows, before: await rows.read(this.#written(raw('s._is_stored'))) };
   }
 
   /** The records that fail the checks, after `write`. */

@@ -4,9 +4,9 @@ import { datetimeOf } from '../../policy/values.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { ident, param, raw, sql, uuid } from '../../sql.ts';
 import { forgetContents } from '../idempotency.ts';
-import { everyTenant } from '../scope.ts';
+import { everyTenant, tenantKeyOf } from '../scope.ts';
 import { touched } from '../write/written-row.ts';
-import { looseReferences, rowsOfPart, type Tenant, type TenantPart } from './tenant-parts.ts';
+import { looseReferences, rowsOfPart, scopeOfPart, type Tenant, type TenantPart } from './tenant-parts.ts';
 
 /** Records of one transaction. */
 const CHUNK = 1_000;
@@ -29,8 +29,22 @@ export async function deleteTenant(
       records += ids.length;
       ids = await nextIds(db, schema, { tenant, part });
     }
+    await deleteKept(db, schema, { tenant, part });
     onProgress(part.collection.name, records);
   }
+}
+
+/** The deleted records of the tenant, and the history of its records. */
+async function deleteKept(db: Database, schema: Schema, { tenant, part }: PartOfTenant): Promise<void> {
+  const { name, softDelete, history } = part.collection;
+  const scope = scopeOfPart(schema, part, tenant.id);
+  const isOfTenant =
+    tenantKeyOf(part.collection) === undefined ? [sql`${ident('t', part.column)} = ${uuid(tenant.id)}`] : [];
+  const kept = [
+    ...(softDelete === undefined ? [] : [scope.deleted(name, 't').where(...isOfTenant)]),
+    ...(history?.table === undefined ? [] : [scope.past(name, 't').where()]),
+  ];
+  for (const rows of kept) await db.transaction((tx) => tx.run(sql`DELETE FROM ${rows}`));
 }
 
 interface PartOfTenant {

@@ -29,6 +29,7 @@ import {
   type ServerValues,
 } from './input.ts';
 import { insertOwned, type OwnedRow } from './owners-changes.ts';
+import { recordingHistory } from './row-history.ts';
 import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import { createdRow, insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
@@ -123,7 +124,7 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const known = { asked, answers };
   if (plan.isDecidedHere && !isPermitted(writer, creation, writing)) return undefined;
   if (plan.decision !== undefined) return createDecided(writer, { ...known, plan }, creation);
-  const [cells] = await sendWrite(writer, plan.statement.fill(known));
+  const [cells] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: true });
   return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
 }
 
@@ -144,7 +145,7 @@ async function createDecided(
   const [decided = []] = await writer.q.rows(plan.decision!.fill(known));
   const [isAllowed, ...decisions] = decided;
   if (isAllowed !== 't') return undefined;
-  const [cells = []] = await sendWrite(writer, plan.statement.fill(known));
+  const [cells = []] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: true });
   return writtenOf(writer, id, { view: plan.view, cells: [...cells, ...decisions], relations });
 }
 
@@ -175,7 +176,8 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
   const statement = { writing, condition: join(conditions, ' AND '), returning: raw('1') };
   const judged = store.isCluster ? await judgeInsert(reading, { writing, conditions }) : undefined;
   const insert = judged === undefined ? insertStatement(reading, statement) : insertDecided(reading, statement);
-  const inserted = judged?.includes(false) ? [] : await q.rows(insert);
+  const row = { collection: access.collection.name, ids: [id], tenant: reading.tenant, areNew: true };
+  const inserted = judged?.includes(false) ? [] : await recordingHistory(reading, row, () => q.rows(insert));
   if (inserted.length === 0) {
     const isOneRule = members.length + checks.length === 0;
     throw refusalOf(

@@ -16,6 +16,7 @@ import { type AskedCheck, checksOn, failureOf, passesUpdate } from './checks.ts'
 import type { GuardedMember } from './input.ts';
 import { updateOwned } from './owners-changes.ts';
 import { possibleValues } from './possible-values.ts';
+import { recordingHistory } from './row-history.ts';
 import { changedColumns, judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
 export interface LockedRow {
@@ -205,7 +206,9 @@ export class LockedUpdate {
     }
     const condition = join(conditions, ' AND ');
     const statement = updateStatement(reading, { ...this.#target, now, writing, condition, returning: raw('1') });
-    return (await reading.q.rows(statement)).length > 0;
+    const { collection, id } = this.#target;
+    const row = { collection, ids: [id], tenant: reading.tenant };
+    return (await recordingHistory(reading, row, () => reading.q.rows(statement))).length > 0;
   }
 
   /** The reasons of a `write` that wrote nothing; none if the record's own rules denied it. */

@@ -27,7 +27,9 @@ import {
   scopeOf,
   tenantKeyOf,
 } from '../scope.ts';
+import { keepRows } from './kept-rows.ts';
 import { changedSince, lockRow } from './locked-row.ts';
+import { recordDeletion, recordingChanges } from './row-history.ts';
 import {
   acceptedCounts,
   hasCount,
@@ -115,7 +117,7 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
       .from(collection.name, STORED)
       .where(...conditions)}
     RETURNING 1`;
-  const deleted = await sendWrite(writer, statement, request.id);
+  const deleted = await sendWrite(writer, statement, { id: request.id, isNew: false });
   return deleted.length > 0;
 }
 
@@ -154,7 +156,9 @@ async function removeInTransaction(
   if (users.length > 0) {
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
-  for (const statement of updatesToReferrers(reading, found)) await tx.run(statement);
+  for (const { collection, rows, statement } of updatesToReferrers(reading, found))
+    await recordingChanges(reading, { collection, rows }, () => tx.run(statement));
+  await keepGoing(reading, tx, found);
   const isRecord = recordKeyOf(access.collection).is(STORED, id);
   const deleted = await tx.run(sql`DELETE FROM ${scopeOf(reading).stored(name, STORED).where(isRecord)}`);
   // A trigger of its owner, or row security, keeps the row.
@@ -162,11 +166,28 @@ async function removeInTransaction(
   return going;
 }
 
+/** Keeps the records and their history where no trigger does. */
+async function keepGoing({ store, access }: Reading, tx: Transaction, { ids, tenants }: GoingRecords): Promise<void> {
+  for (const [collection, own] of tenants)
+    for (const tenant of own) {
+      const rows = { collection, ids: [...ids.get(collection)!], tenant };
+      await keepRows(tx, store.schema, { ...rows, now: access.now });
+      await recordDeletion({ store, q: tx }, rows);
+    }
+}
+
+interface ReferrersUpdate {
+  readonly collection: Collection;
+  /** The text that follows FROM: the rows `t` that the statement changes. */
+  readonly rows: Sql;
+  readonly statement: Sql;
+}
+
 /**
  * Losing a member or a reference is a change of a record, which the database's own SET NULL and
  * CASCADE would not count.
  */
-function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRecords): Iterable<Sql> {
+function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRecords): Iterable<ReferrersUpdate> {
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       const ids = going.ids.get(relation.collection);
@@ -205,16 +226,19 @@ interface Referrers {
   readonly now: string;
 }
 
-function touchOwners({ rows, collection, targets, key, now }: Referrers, relation: ManyToMany): Sql {
+function touchOwners({ rows, collection, targets, key, now }: Referrers, relation: ManyToMany): ReferrersUpdate {
   const { sourceColumn, targetColumn } = relation;
   const links = rows.related.links(relation, collection.name, 'l');
   const isLink = sql`l.${ident(sourceColumn)} = ${key.of('t')}`;
   const isGoing = sql`l.${ident(targetColumn)} = ANY(${targets})`;
-  return sql`UPDATE ${rows.set(touched(collection, 't', now), sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
+  const holds = sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`;
+  const statement = sql`UPDATE ${rows.set(touched(collection, 't', now), holds)}`;
+  return { collection, rows: rows.where(holds), statement };
 }
 
-function clearReference({ rows, collection, targets, now }: Referrers, relation: BelongsTo): Sql {
+function clearReference({ rows, collection, targets, now }: Referrers, relation: BelongsTo): ReferrersUpdate {
   const cleared = sql`${ident(relation.column)} = NULL`;
-  const referred = idReferredTo(ident('t', relation.column), relation);
-  return sql`UPDATE ${rows.set([cleared, ...touched(collection, 't', now)], sql`${referred} = ANY(${targets})`)}`;
+  const refers = sql`${idReferredTo(ident('t', relation.column), relation)} = ANY(${targets})`;
+  const statement = sql`UPDATE ${rows.set([cleared, ...touched(collection, 't', now)], refers)}`;
+  return { collection, rows: rows.where(refers), statement };
 }

@@ -13,6 +13,7 @@ import { recordKeyOf } from '../record-key.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
+import { recordingHistory } from './row-history.ts';
 import { STORED } from './written-row.ts';
 
 /** A transaction, or what gives each statement a transaction of its own. */
@@ -28,21 +29,30 @@ export const statementWriter = (store: Store, access: AccessContext, tx?: Transa
 });
 
 /**
- * Sends a statement that writes, and resolves with the rows that it returns.
- * @param row the id of the row that it locks
+ * Sends a statement that creates or updates a record, and resolves with the rows that it returns.
  */
 export function sendWrite(
-  { store, access, q }: StatementWriter,
+  { store, access, q, tenant }: StatementWriter,
   statement: Sql,
-  row?: string,
+  { id, isNew }: SentRecord,
 ): Promise<readonly Cells[]> {
-  if ('inTransaction' in q) return q.rows(statement);
   const { table, name } = access.collection;
-  if (store.reachesHistory(name)) return store.transaction((tx) => tx.rows(statement));
+  const inTransaction = (tx: Transaction): Promise<readonly Cells[]> =>
+    recordingHistory({ store, q: tx }, { collection: name, ids: [id], tenant, areNew: isNew }, () =>
+      tx.rows(statement),
+    );
+  if ('inTransaction' in q) return inTransaction(q);
+  if (store.reachesHistory(name)) return store.transaction(inTransaction);
+  const row = isNew ? undefined : id;
   const isDivided = tenantKeyOf(access.collection) !== undefined;
   // The write of one record needs no other plan for other values.
   const plan = isDivided ? store.genericPlan : undefined;
   return q.write(statement, { table, row, isDivided, plan });
+}
+
+interface SentRecord {
+  readonly id: string;
+  readonly isNew: boolean;
 }
 
 export interface Target {

@@ -85,8 +85,10 @@ async function knownUpdate(writer: StatementWriter, change: Change): Promise<Kno
   const writesMore = input.links.length + input.hasOnes.length > 0;
   // A change of a user has to be followed by hooks in its transaction.
   // The owner of a table may change the row that is written, and counts no changes.
-  const { kind, managed } = access.collection;
-  if (hasErrors || writesMore || kind === 'users' || !managed) return undefined;
+  const { kind, managed, history } = access.collection;
+  // An entry of a history in a table of its own needs the locked row.
+  const isPlain = kind !== 'users' && managed && history?.table === undefined;
+  if (hasErrors || writesMore || !isPlain) return undefined;
   const counts = await acceptedCounts(writer, change);
   if (counts === undefined) return undefined;
   const permits = [access.permit(access.collection.name, 'update'), ...members.map(({ permit }) => permit)];
@@ -108,7 +110,7 @@ async function updateUnlocked(
 ): Promise<Written | undefined> {
   const { id, relations } = change;
   const { plan } = known;
-  const [returned] = await sendWrite(writer, plan.statement.fill(known), id);
+  const [returned] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: false });
   if (returned === undefined) return undefined;
   const cells = plan.isExact ? returned : (await writer.q.rows(plan.written.fill(known)))[0]!;
   return writtenOf(writer, id, { view: plan.view, cells, relations });

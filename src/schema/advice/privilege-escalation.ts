@@ -24,7 +24,7 @@ export function warnOfPrivilegeEscalation(collections: ReadonlyMap<string, Colle
 
 /** The rules of the records, then those of their members. The rules of a `view` come once. */
 export function* placedPolicies(
-  { name, access, memberAccess }: Collection,
+  { name, access, memberAccess, softDelete }: Collection,
   context: AdviceContext,
 ): Iterable<PlacedPolicy> {
   for (const action of ACTIONS) {
@@ -33,6 +33,8 @@ export function* placedPolicies(
     for (const [index, policy] of access[action].entries())
       yield { policy, path: rulePlace({ collection: name, action, index }, context) };
   }
+  for (const [index, policy] of (softDelete?.restore ?? []).entries())
+    yield { policy, path: rulePlace({ collection: name, action: 'restore', index }, context) };
   for (const [member, { read = [], update = [] }] of memberAccess) {
     for (const [index, policy] of read.entries())
       yield { policy, path: memberRulePlace({ collection: name, member, key: 'read', index }, context) };

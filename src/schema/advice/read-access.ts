@@ -137,7 +137,7 @@ function memberRules(
 type RulesByKey = Partial<Record<(typeof RULE_KEYS)[number], RulesShape>>;
 
 /** The path of an action's rules. */
-const ruleKey = (action: Action, given: RulesByKey): (typeof RULE_KEYS)[number] =>
+const ruleKey = (action: Action | 'restore', given: RulesByKey): (typeof RULE_KEYS)[number] =>
   given.view !== undefined && (action === 'list' || action === 'read') ? 'view' : action;
 
 function mustStandAlone(given: RulesByKey, path: Path, { source }: AccessReading): void {
@@ -252,7 +252,7 @@ type Shapes = Pick<AdviceContext, 'shapes'>;
 /** The path of the rule with the index `i`. */
 interface RuleOfAction {
   readonly collection: string;
-  readonly action: Action;
+  readonly action: Action | 'restore';
   readonly index: number;
 }
 

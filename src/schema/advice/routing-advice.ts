@@ -17,7 +17,10 @@ export function checkRouting(collections: ReadonlyMap<string, Collection>, conte
     if (tenantLayout?.kind !== 'by') continue;
     const check = new RoutingCheck(collection, tenantLayout.by, collections.get('users')!, context);
     check.checkDefault();
-    if (tenantLayout.lists === 'routed') for (const action of ACTIONS) check.checkAction(action);
+    if (tenantLayout.lists === 'routed') {
+      for (const action of ACTIONS) check.checkAction(action);
+      check.checkRestore();
+    }
   }
 }
 
@@ -83,10 +86,20 @@ class RoutingCheck {
     const { name, access } = this.#collection;
     // A `view` is one list of rules for both.
     if (action === 'read' && access.read === access.list) return;
-    const rules = access[action].flatMap((rule, index): readonly ProvenRule[] => {
-      const path = rulePlace({ collection: name, action, index }, this.#context);
-      return isNever(rule) ? [] : [{ rule, path, pins: provenPins(rule.checked, this.#by) }];
-    });
+    this.#checkRules(access[action], (index) => rulePlace({ collection: name, action, index }, this.#context));
+  }
+
+  /** Deleted records are found as records are. */
+  checkRestore(): void {
+    const { name, softDelete } = this.#collection;
+    const place = (index: number): Path => rulePlace({ collection: name, action: 'restore', index }, this.#context);
+    this.#checkRules(softDelete?.restore ?? [], place);
+  }
+
+  #checkRules(all: readonly Policy[], place: (index: number) => Path): void {
+    const rules = all.flatMap((rule, index): readonly ProvenRule[] =>
+      isNever(rule) ? [] : [{ rule, path: place(index), pins: provenPins(rule.checked, this.#by) }],
+    );
     const open = rules.filter(({ pins }) => pins.length === 0);
     for (const rule of open) this.#reportOpen(rule);
     if (open.length === 0) this.#checkTogether(rules);

@@ -86,7 +86,7 @@ export function declareCollections(
         managed,
         showsErrors: shape.errors === 'shown',
         ...feedOf({ shape, path: draft.path }, report),
-        ...historyOf({ shape, kind, path: draft.path }, report),
+        ...historyOf({ shape, kind, path: draft.path, table: tableOf({ name, shape }) }, report),
         ...softDeleteOf({ shape, kind, path: draft.path, table: tableOf({ name, shape }) }, report),
         ...members,
         ...withKeyParts(keyed, { catalog: { collections: drafts }, report }),

@@ -186,6 +186,8 @@ export const PERIOD_RANGES: ReadonlyMap<ScalarType, string> = new Map([
 export interface RecordHistory {
   /** Seconds; without it, for ever. */
   readonly keep?: number;
+  /** The table of the entries, of a collection that is divided by tenant. Default: the one that collections share. */
+  readonly table?: string;
 }
 
 export interface SoftDelete {

@@ -14,15 +14,21 @@ export const storedTables = ({ collections }: Schema): ReadonlySet<string> =>
   new Set([
     ...[...collections.values()].map(({ table }) => table),
     ...[...collections.values()].flatMap(({ softDelete }) => (softDelete === undefined ? [] : [softDelete.table])),
+    ...[...collections.values()].flatMap(({ history }) => history?.table ?? []),
     ...[...collections.values()].flatMap(({ relations }) =>
       [...relations.values()].flatMap((relation) => (relation.kind === 'many_to_many' ? [relation.linkTable] : [])),
     ),
   ]);
 
 /** The table that keeps the deleted rows of a table. */
-export function deletedTableOf(table: string): string {
-  const name = `bylaw_deleted_${table}`;
-  return bytesOf(name).length <= LONGEST_NAME ? name : `bylaw_deleted_${shortDigest(table)}`;
+export const deletedTableOf = (table: string): string => besideTable('bylaw_deleted_', table);
+
+/** The table that keeps the history of the rows of a table that is divided by tenant. */
+export const historyTableOf = (table: string): string => besideTable('bylaw_history_', table);
+
+function besideTable(prefix: string, table: string): string {
+  const name = `${prefix}${table}`;
+  return bytesOf(name).length <= LONGEST_NAME ? name : `${prefix}${shortDigest(table)}`;
 }
 
 /** The tables that other programs own. */

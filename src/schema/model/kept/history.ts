@@ -2,16 +2,20 @@
 import type { Path, Report } from '../../file/issue.ts';
 import type { CollectionShape } from '../../file/shape.ts';
 import { secondsOf } from '../../file/units.ts';
+import { type LoggedTable, ReachedTables } from '../logged-tables.ts';
 import type { Collection, RecordHistory, Schema } from '../model.ts';
+import { historyTableOf } from '../stored-names.ts';
+import { NOT_IN_HISTORY } from './history-names.ts';
 
 interface HistoryDeclaration {
   readonly shape: CollectionShape;
   readonly path: Path;
   readonly kind: Collection['kind'];
+  readonly table: string;
 }
 
 export function historyOf(
-  { shape, path, kind }: HistoryDeclaration,
+  { shape, path, kind, table }: HistoryDeclaration,
   report: Report,
 ): { readonly history?: RecordHistory } {
   const { history = false } = shape;
@@ -20,15 +24,32 @@ export function historyOf(
   const message = `${reason}; remove \`history\``;
   if (reason !== undefined) report({ code: 'history', message, path: [...path, 'history'], at: 'key' });
   const keep = history === true ? undefined : history.keep;
-  return { history: keep === undefined ? {} : { keep: secondsOf(keep) } };
+  const own = typeof shape.distribute === 'object' ? { table: historyTableOf(table) } : {};
+  return { history: keep === undefined ? own : { ...own, keep: secondsOf(keep) } };
 }
 
-function whyNone({ managed, distribute }: CollectionShape, kind: Collection['kind']): string | undefined {
+function whyNone({ managed }: CollectionShape, kind: Collection['kind']): string | undefined {
   if (kind !== 'plain') return `\`${kind}\` have no history; the audit trail has the events of accounts`;
   if (managed === false) return 'the table is not managed, so the service adds no trigger that would write its history';
-  if (typeof distribute === 'object')
-    return 'the triggers that write a history do not run where records are distributed by tenant';
   return undefined;
+}
+
+interface HistoryColumns {
+  /** The column of the ids. */
+  readonly id: string;
+  readonly columns: LoggedTable['columns'];
+}
+
+/** The columns that an entry has, of each side. */
+export function historyColumnsOf(
+  schema: Schema,
+  { name, fields }: Pick<Collection, 'name' | 'fields'>,
+): HistoryColumns {
+  const reached = new ReachedTables(schema);
+  reached.addRecords(name);
+  const [{ columns }] = reached.tables as [LoggedTable];
+  const left = [...fields.values()].filter((field) => NOT_IN_HISTORY.has(field.name)).map(({ column }) => column);
+  return { id: columns[0]!.name, columns: columns.filter((column) => !left.includes(column.name)) };
 }
 
 /** A write of a record of the collection may change one with a history: itself, a partner, or one that refers to it. */

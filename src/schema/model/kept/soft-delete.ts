@@ -45,8 +45,6 @@ function whyNone({ shape, kind, table }: Omit<SoftDeleteDeclaration, 'path'>): s
   if (shape.managed === false)
     return 'the table is not managed, so the service adds no trigger that would keep its rows';
   if (table.includes('.')) return 'the table is in another schema of the database';
-  if (typeof shape.distribute === 'object')
-    return 'the triggers that keep deleted records do not run where records are distributed by tenant';
   return undefined;
 }
 

@@ -1,0 +1,58 @@
+/**
+ * Keeps deleted rows that are divided by tenant, in the transaction that deletes them: a cluster runs no trigger of such
+ * tables. Each statement is about one tenant.
+ */
+import type { Queryable } from '../../database/contract.ts';
+import { foldedColumn } from '../../policy/fold.ts';
+import { linksOf } from '../../schema/model/kept/links.ts';
+import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
+import type { Collection, Schema } from '../../schema/model/model.ts';
+import { LINKS_COLUMN, VERSION_COLUMN } from '../../schema/model/stored-names.ts';
+import { ident, join, param, type Sql, sql, text } from '../../sql.ts';
+import { recordKeyOf } from '../record-key.ts';
+import { scopeOf, tenantKeyOf } from '../scope.ts';
+
+/** The columns of the row of a record. */
+export function columnsOfRow(collection: Collection): readonly string[] {
+  const { fields, relations } = collection;
+  return [
+    recordKeyOf(collection).column,
+    ...[...fields.values()].flatMap(({ column, search }) => (search ? [column, foldedColumn(column)] : [column])),
+    ...[...relations.values()].flatMap((relation) => (relation.kind === 'belongs_to' ? [relation.column] : [])),
+    VERSION_COLUMN,
+  ];
+}
+
+interface LostRows {
+  readonly collection: string;
+  /** Rows that the transaction has locked. */
+  readonly ids: readonly string[];
+  readonly tenant: string;
+  readonly now: string;
+}
+
+/** Copies the rows and the ids of their links before a delete, where no trigger does. */
+export async function keepRows(q: Queryable, schema: Schema, { collection: name, ids, tenant, now }: LostRows) {
+  const collection = schema.collections.get(name)!;
+  if (collection.softDelete === undefined || tenantKeyOf(collection) === undefined) return;
+  const scope = scopeOf({ store: { schema }, tenant });
+  const key = recordKeyOf(collection);
+  const isLost = sql`${key.of('t')} = ANY(${key.list([...ids])})`;
+  await q.run(sql`DELETE FROM ${scope.deleted(name, 't').where(isLost)}`);
+  const columns = columnsOfRow(collection);
+  const links = linksOf(collection, schema).flatMap(({ name: side, relation, holder, ownColumn, otherColumn }) => [
+    text(side),
+    sql`(SELECT coalesce(jsonb_agg(l.${ident(otherColumn)}::text), '[]')
+           FROM ${scope.links(relation, holder, 'l').where(sql`l.${ident(ownColumn)} = ${key.of('t')}`)})`,
+  ]);
+  const named = [...columns, DELETED_AT, LINKS_COLUMN].map((column) => ident(column));
+  const cells: readonly Sql[] = [
+    ...columns.map((column) => ident('t', column)),
+    sql`${param('timestamptz', now)}`,
+    sql`jsonb_build_object(${join(links as readonly Sql[], ', ')})`,
+  ];
+  await q.run(sql`
+    INSERT INTO ${scope.intoDeleted(name)} (${join(named, ', ')})
+    SELECT ${join(cells, ', ')}
+      FROM ${scope.stored(name, 't').where(isLost)}`);
+}
