@@ -162,6 +162,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   register: section('register'),
   second_factor: section('second_factor'),
   passkeys: section('passkeys'),
+  cookie: section('cookie'),
   sessions: section('sessions'),
   mail: section('mail'),
   audit: section('audit'),

@@ -55,7 +55,8 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   const door = match.route?.door ?? unknownPathDoor(match.path);
   const known = callerAt(door, exchange);
   const caller = known instanceof Promise ? await known : known;
-  if (caller?.by === 'cookie' || match.route?.ownSite) checkOrigin(ctx, app);
+  const isByCookie = caller?.by === 'cookie';
+  if (isByCookie || match.route?.ownSite) checkOrigin(ctx, app, isByCookie);
   ctx.state.caller = caller;
   if (caller !== undefined) {
     if (caller.bounds !== undefined) checkBounds(ctx, caller.bounds);

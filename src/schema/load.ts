@@ -18,6 +18,7 @@ import { type Bare, declareCollections } from './model/collections.ts';
 import { rolesOfPolicies } from './model/guest-access.ts';
 import { checkFeeds } from './model/logged-tables.ts';
 import type { Schema } from './model/model.ts';
+import { readCookie } from './model/settings/cookie-settings.ts';
 import { readMail } from './model/settings/mail-settings.ts';
 import { readOAuth, readRedirects } from './model/settings/oauth-settings.ts';
 import {
@@ -100,6 +101,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     uploads: readUploads(shape, settings),
     timezone: catalog.timezone,
     origins: readOrigins(shape, settings),
+    cookie: readCookie(shape, settings),
     redirects: readRedirects(shape, settings),
     proxies: readProxies(shape, settings),
     statements: readStatements(shape, { source, catalog, broken }),

@@ -24,6 +24,7 @@ import type { Log } from '../http/observe/log.ts';
 import { createMetrics, type Metrics } from '../http/observe/metrics.ts';
 import { addressReader } from '../http/request.ts';
 import { type ArrivalLimits, InFlight } from '../http/server/client-limits.ts';
+import { checkCookieSite } from '../http/server/cookie-site.ts';
 import { HttpServer } from '../http/server/server.ts';
 import type { Workshop } from '../http/workshop.ts';
 import { memoized } from '../memoized.ts';
@@ -260,6 +261,7 @@ class Apps {
   async #openAuth(schema: Schema, { mails }: Metrics): Promise<Auth> {
     const { db, setup, onMail } = this.#parts;
     const config = this.#config;
+    checkCookieSite(schema.cookie, config);
     const auth = await Auth.open({ db, schema, config, passwords: this.#passwords, setup, mails, onMail });
     mails.watchQueue(() => auth.outbox.size());
     return auth;

@@ -835,6 +835,19 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['invalid_origin'],
     says: 'did you mean `https://app.example`?',
   },
+  {
+    about: 'a cookie for other sites, and no list of them',
+    text: 'cookie: { same_site: ⟦none }\n',
+    codes: ['invalid_cookie'],
+    says: 'under `origins`',
+  },
+  { about: 'a cookie for a top-level domain', text: 'cookie: { domain: ⟦com }\n', codes: ['invalid_cookie'] },
+  { about: 'a cookie for an address', text: 'cookie: { domain: ⟦10.0.0.1 }\n', codes: ['invalid_cookie'] },
+  {
+    about: 'a cookie with another attribute',
+    text: 'cookie: { domain: ⟦"a.example; Path=/x" }\n',
+    codes: ['invalid_cookie'],
+  },
   { about: 'a proxy that is not an address', text: 'proxies: [⟦10.0.0.0/33]\n', codes: ['invalid_proxy'] },
   {
     about: 'a provider without a secret',

@@ -71,16 +71,20 @@ const WRITING_METHODS = new Set(['POST', 'PATCH', 'DELETE', 'PUT']);
 
 /**
  * Browsers add cookies to requests from any site, so a write that a cookie authenticates must come
- * from this site. Clients other than browsers send neither header and pass. Throws `cross_origin`.
+ * from this site. Clients other than browsers send neither header and pass, unless the cookie is one that
+ * other sites send, too. Throws `cross_origin`.
  */
-export function checkOrigin(ctx: Context, app: App): void {
+export function checkOrigin(ctx: Context, app: App, isByCookie: boolean): void {
   if (!WRITING_METHODS.has(ctx.method) || isTrusted(ctx, app)) return;
   const origin = ctx.get('Origin');
   const site = ctx.get('Sec-Fetch-Site');
+  const isOwn = origin === new URL(app.config.baseUrl).origin;
   const allowed =
-    site === ''
-      ? origin === '' || origin === new URL(app.config.baseUrl).origin
-      : site === 'same-origin' || site === 'none';
+    isByCookie && app.schema.cookie.sameSite === 'none'
+      ? isOwn
+      : site === ''
+        ? origin === '' || isOwn
+        : site === 'same-origin' || site === 'none';
   if (!allowed) {
     throw new Problem(
       'cross_origin',

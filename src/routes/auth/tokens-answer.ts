@@ -9,10 +9,14 @@ import { type Json, object, type RouteAnswer, type Shape, TEXT } from '../../des
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/request.ts';
 import { isLoopback, isOtherLoopbackName } from '../../http/server/browser-security.ts';
+import { cookieDomain } from '../../http/server/cookie-site.ts';
 import { GUEST_ROW } from '../../policy/check/guests.ts';
 
 /** Binds a started OAuth flow to the browser. */
 export const FLOW_COOKIE = 'svc_oauth';
+
+/** Holds the challenge of a sign-in at a provider for the service's own page, which has no script. */
+export const CHALLENGE_COOKIE = 'svc_challenge';
 
 /** Returns false only for http on loopback. */
 function isSecure(baseUrl: string): boolean {
@@ -26,15 +30,18 @@ export interface Cookie {
   /** Seconds; 0 clears it. */
   readonly maxAge: number;
   readonly path?: string;
+  /** Default: the host alone. */
+  readonly domain?: string | undefined;
   /** A form that another site posts brings it. */
   readonly isCrossSite?: boolean;
 }
 
 export function setCookie(ctx: Context, app: App, cookie: Cookie): void {
-  const { name, value, maxAge, path = '/', isCrossSite = false } = cookie;
+  const { name, value, maxAge, path = '/', domain, isCrossSite = false } = cookie;
   const flags = ['HttpOnly', ...(isCrossSite ? CROSS_SITE : siteFlags(ctx, app))];
   const expires = maxAge === 0 ? ['Expires=Thu, 01 Jan 1970 00:00:00 GMT'] : [];
-  ctx.append('Set-Cookie', [`${name}=${value}`, `Path=${path}`, `Max-Age=${maxAge}`, ...expires, ...flags].join('; '));
+  const place = [`Path=${path}`, ...(domain === undefined ? [] : [`Domain=${domain}`])];
+  ctx.append('Set-Cookie', [`${name}=${value}`, ...place, `Max-Age=${maxAge}`, ...expires, ...flags].join('; '));
 }
 
 const CROSS_SITE = ['SameSite=None', 'Secure'];
@@ -42,12 +49,15 @@ const CROSS_SITE = ['SameSite=None', 'Secure'];
 function siteFlags(ctx: Context, app: App): readonly string[] {
   // A browser keeps a Lax cookie from a page of another name. It takes a Secure one over http from
   // this machine.
-  if (isOtherLoopbackName(ctx, app)) return CROSS_SITE;
+  if (app.schema.cookie.sameSite === 'none' || isOtherLoopbackName(ctx, app)) return CROSS_SITE;
   return ['SameSite=Lax', ...(isSecure(app.config.baseUrl) ? ['Secure'] : [])];
 }
 
 export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): void {
-  setCookie(ctx, app, { name: SESSION_COOKIE, ...cookie });
+  const domain = cookieDomain(app.schema.cookie, app.config);
+  setCookie(ctx, app, { name: SESSION_COOKIE, ...cookie, domain });
+  // A browser would send the cookie of the host alone, from before the domain, in front of this one.
+  if (domain !== undefined) setCookie(ctx, app, { name: SESSION_COOKIE, value: '', maxAge: 0 });
 }
 
 export function setFlowCookie(ctx: Context, app: App, { cookie, isPosted }: StartedOAuth): void {
@@ -119,7 +129,10 @@ export function answerSignIn(ctx: Context, app: App, outcome: SignedIn): void {
 }
 
 export function clearSessionCookie(ctx: Context, app: App): void {
-  setCookie(ctx, app, { name: SESSION_COOKIE, value: '', maxAge: 0 });
+  const domain = cookieDomain(app.schema.cookie, app.config);
+  const ended = { name: SESSION_COOKIE, value: '', maxAge: 0 };
+  if (domain !== undefined) setCookie(ctx, app, { ...ended, domain });
+  setCookie(ctx, app, ended);
 }
 
 /** INVARIANT: the location was checked before; it is sent as it is. */

@@ -654,6 +654,21 @@ export const schemaShape = z.strictObject({
     }),
     'the site that passkeys belong to',
   ),
+  cookie: key(
+    z.strictObject({
+      same_site: key(
+        z.enum(['lax', 'none']),
+        'for `none`, browsers send the cookie from pages of other sites, too; it needs https and `origins`',
+        { default: 'lax', examples: ['none'] },
+      ),
+      domain: key(
+        z.string().min(1),
+        'a domain all of whose hosts get the session cookie; default: the host of the base URL alone',
+        { examples: ['example.com'] },
+      ),
+    }),
+    'the session cookie',
+  ),
   conditions: key(z.record(z.string(), policy), 'named conditions, by their name and typed parameters', {
     examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
   }),

@@ -24,6 +24,12 @@ interface PasskeyOptions {
   readonly origins: readonly string[] | undefined;
 }
 
+/** The session cookie. `domain`: its hosts get the cookie; by default, that of the base URL alone does. */
+export interface CookieOptions {
+  readonly sameSite: 'lax' | 'none';
+  readonly domain: string | undefined;
+}
+
 export interface Schema {
   /** The path as given, for messages. */
   readonly file: string;
@@ -51,6 +57,7 @@ export interface Schema {
   readonly timezone: string;
   /** Exact origins (`https://app.example`). */
   readonly origins: readonly string[];
+  readonly cookie: CookieOptions;
   /** The beginnings of the addresses of native apps. */
   readonly redirects: readonly string[];
   /** Addresses or CIDR ranges whose X-Forwarded-For counts. */
