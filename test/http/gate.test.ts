@@ -39,6 +39,7 @@ const OPEN: readonly string[] = [
   'GET /docs/page.css',
   'GET /',
   'GET /auth/sign-in',
+  'GET /auth/signed-in',
   'POST /auth/sign-in',
   'GET /auth/passkey',
   'POST /auth/passkey',

@@ -7,13 +7,14 @@ import { readForm } from '../../http/form-body.ts';
 import { notFoundProblem } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
 import type { Route } from '../../http/route.ts';
-import { Problem } from '../../problem.ts';
-import { redirect, setSessionCookie } from '../auth/tokens-answer.ts';
+import { PROBLEMS, Problem, type ProblemCode } from '../../problem.ts';
+import { CHALLENGE_COOKIE, redirect, setCookie, setSessionCookie } from '../auth/tokens-answer.ts';
 import type { AccountPage, Submitted } from './account-page.ts';
 import { accountLinks, passkeysPage, secondFactorPage, userAt } from './factor-pages.ts';
 import { drawPage, needsScript, pagePolicy, type ShownPage } from './form-page.ts';
 import { emailPage, forgotPage, invitePage, resetPage, verifyPage } from './mail-pages.ts';
 import { passkeyScript } from './passkey-script.ts';
+import { SIGNED_IN } from './provider-links.ts';
 import { challengePage, codePage, loginPage, passkeyPage, setupPage, signInPage } from './sign-in-pages.ts';
 
 const PAGES: readonly AccountPage[] = [
@@ -32,7 +33,16 @@ const PAGES: readonly AccountPage[] = [
   setupPage,
 ];
 
-export const pageRoutes: readonly Route[] = PAGES.flatMap((page) => {
+/** The providers return the browser to it. */
+const signedInRoute: Route = {
+  method: 'GET',
+  path: SIGNED_IN,
+  door: 'optional',
+  accepts: 'any',
+  handle: (ctx, app) => showSignedIn(ctx, app),
+};
+
+const formRoutes = PAGES.flatMap((page): readonly Route[] => {
   const path = `/auth/${page.name}`;
   return [
     {
@@ -51,8 +61,30 @@ export const pageRoutes: readonly Route[] = PAGES.flatMap((page) => {
       isKept: true,
       handle: (ctx, app) => submitForm(ctx, app, page),
     },
-  ] satisfies readonly Route[];
+  ];
 });
+
+export const pageRoutes: readonly Route[] = [...formRoutes, signedInRoute];
+
+/** Shows the error of a provider, asks for the second factor, or leads on. */
+function showSignedIn(ctx: Context, app: App): void {
+  const given = new Map(queryOf(ctx).flatMap(({ key, value }) => (value === undefined ? [] : [[key, value] as const])));
+  const redirectTo = given.get('redirect_to') || undefined;
+  const target = redirectTo === undefined ? undefined : checkRedirectTo(redirectTo, app.schema.origins);
+  const values = new Map([['redirect_to', target ?? '']]);
+  const challenge = ctx.cookies.get(CHALLENGE_COOKIE);
+  if (challenge !== undefined) setCookie(ctx, app, { name: CHALLENGE_COOKIE, value: '', maxAge: 0, path: SIGNED_IN });
+  const error = given.get('error');
+  if (error !== undefined) sendPage(ctx, app, { ...formOf(app, signInPage, values), error: errorOf(error) });
+  else if (challenge !== undefined)
+    sendPage(ctx, app, formOf(app, challengePage, new Map([...values, ['challenge', challenge]])));
+  else if (ctx.state.caller?.kind === 'user') leadOn(ctx, app, target);
+  else sendPage(ctx, app, formOf(app, signInPage, values));
+}
+
+/** `code`: from the address, so that anybody may have written it. */
+const errorOf = (code: string): string =>
+  (Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code as ProblemCode] : PROBLEMS.oauth_failed).title;
 
 /** Changes nothing: scanners of mail open links. */
 async function showPage(ctx: Context, app: App, page: AccountPage): Promise<void> {
@@ -114,6 +146,10 @@ function answerSignedIn(ctx: Context, app: App, signedIn: SignedIn, target: stri
     return;
   }
   setSessionCookie(ctx, app, signedIn);
+  leadOn(ctx, app, target);
+}
+
+function leadOn(ctx: Context, app: App, target: string | undefined): void {
   if (target === undefined)
     sendPage(ctx, app, { title: 'Signed in', text: 'You are signed in.', links: accountLinks() });
   else {

@@ -19,18 +19,20 @@ import {
 } from './account-page.ts';
 import { readEmail } from './mail-pages.ts';
 import { passkeyScript } from './passkey-script.ts';
+import { providerLinks, withTarget } from './provider-links.ts';
 
 export const signInPage: AccountPage = {
   name: 'sign-in',
   title: 'Sign in',
   fields: [EMAIL_FIELD, PASSWORD_FIELD, REDIRECT_FIELD],
   button: 'Sign in',
-  links: ({ schema }, target) => [
+  links: (app, target) => [
+    ...providerLinks(app, target),
     ...(passkeyScript() === undefined
       ? []
       : [{ to: withTarget('/auth/passkey', target), text: 'Sign in with a passkey' }]),
     { to: '/auth/forgot', text: 'Forgot your password?' },
-    ...(schema.mail.otp ? [{ to: withTarget('/auth/code', target), text: 'Sign in with a code by mail' }] : []),
+    ...(app.schema.mail.otp ? [{ to: withTarget('/auth/code', target), text: 'Sign in with a code by mail' }] : []),
   ],
   async submit({ ctx, app, values }) {
     const claim = { email: values.get('email').trim(), password: values.get('password'), client: clientOf(ctx) };
@@ -86,9 +88,6 @@ const codeForm = (values: FormValues) => ({
     },
   ],
 });
-
-const withTarget = (path: string, target: string | undefined): string =>
-  target === undefined || target === '' ? path : `${path}?redirect_to=${encodeURIComponent(target)}`;
 
 /** Makes the options first, and then takes the response. */
 export const passkeyPage: AccountPage = {

@@ -1,10 +1,19 @@
 /** Reads the answer of a provider, and sends the browser on. Not a route. */
 import type { Context } from 'koa';
+import type { OAuthEnd } from '../../../auth/oauth/oauth.ts';
 import type { OperationParameter } from '../../../describe/operation.ts';
 import type { App } from '../../../http/app.ts';
 import { clientOf } from '../../../http/request.ts';
 import type { ProblemCode } from '../../../problem.ts';
-import { answerSignIn, FLOW_COOKIE, redirect, setCookie, setSessionCookie } from '../tokens-answer.ts';
+import { SIGNED_IN } from '../../pages/provider-links.ts';
+import {
+  answerSignIn,
+  CHALLENGE_COOKIE,
+  FLOW_COOKIE,
+  redirect,
+  setCookie,
+  setSessionCookie,
+} from '../tokens-answer.ts';
 
 export const answerParameter = (name: string): OperationParameter => ({
   name,
@@ -37,5 +46,14 @@ export async function finishSignIn(ctx: Context, app: App, answer: ProviderAnswe
   const end = await app.auth.oauth.finish({ provider, ...answer, cookie, client: clientOf(ctx) });
   if (end.kind === 'signed_in' && end.redirectTo === undefined) return answerSignIn(ctx, app, end.outcome);
   if (end.kind === 'signed_in' && 'cookie' in end.outcome) setSessionCookie(ctx, app, end.outcome);
-  redirect(ctx, end.redirectTo ?? '/');
+  redirect(ctx, withoutChallenge(ctx, app, end) ?? end.redirectTo ?? '/');
+}
+
+/** The service's own page has no script that would read the fragment: its challenge is in a cookie. Undefined: another end. */
+function withoutChallenge(ctx: Context, app: App, end: OAuthEnd): string | undefined {
+  if (end.kind !== 'signed_in' || !('challenge' in end.outcome)) return undefined;
+  const [page = ''] = (end.redirectTo ?? '').split('#');
+  if (page !== SIGNED_IN && !page.startsWith(`${SIGNED_IN}?`)) return undefined;
+  setCookie(ctx, app, { name: CHALLENGE_COOKIE, value: end.outcome.challenge, maxAge: 300, path: SIGNED_IN });
+  return page;
 }
