@@ -3,7 +3,7 @@ import { uuidNumber } from '../policy/analyse/solve/domains.ts';
 import { type Asking, policiesOf } from '../policy/analyse/solve/solve.ts';
 import type { World } from '../policy/analyse/solve/world.ts';
 import { type CheckedOperand, type Row, STAMPS } from '../policy/types.ts';
-import { allOperandsOf, memberName } from '../policy/visit.ts';
+import { allOperandsOf, isOfInstant, memberName } from '../policy/visit.ts';
 import { type WorldDocument, worldDocument } from './world-document.ts';
 
 /** Every value, for reports of defects. */
@@ -23,9 +23,10 @@ export function worldLines(world: World, asking: Asking): readonly string[] {
   const caller = world.isGuest ? undefined : world.request.auth?.id;
   const related = rowsOf(document).filter(([name, { id }]) => name !== 'users' || id !== caller);
   const names = namesOf(world, related);
-  const { now, query, data = {} } = request;
+  const { now, query, data = {}, ...facts } = request;
   const asked = {
-    ...(operands.some(({ kind }) => kind === 'now') && { now }),
+    ...(operands.some(isOfInstant) && { now }),
+    ...facts,
     ...(Object.keys(query).length > 0 && { query }),
     ...(Object.keys(data).length > 0 && { data }),
   };

@@ -19,10 +19,10 @@ export type WorldAnswer = 'yes' | 'no' | 422;
 
 const FILE_OF_WORLD = 'world.policy.yaml';
 
-/** Undefined: a test of this schema cannot say it, such as an id that a policy states. */
+/** Undefined: a test of this schema cannot say it, such as an id that a policy states, or a key as the caller. */
 export function testOfWorld(world: World, schema: Schema, question: WorldQuestion): string | undefined {
   const collection = schema.collections.get(world.collection);
-  if (collection === undefined) return undefined;
+  if (collection === undefined || world.request.kind === 'key') return undefined;
   const text = new WorldFile(world, schema, collection).text(question);
   return readTests(text, FILE_OF_WORLD, schema).tests === undefined ? undefined : text;
 }
@@ -115,7 +115,7 @@ class WorldFile {
 
   #test({ member, expected: word }: WorldQuestion): readonly string[] {
     const { action, record, request } = this.#world;
-    const query = [...linesOf('query', request.query), ...linesOf('request', this.#session())];
+    const query = [...linesOf('query', request.query), ...linesOf('request', this.#facts())];
     if (action === 'create') {
       const data = JSON.stringify(this.#data(undefined));
       return [
@@ -134,13 +134,13 @@ class WorldFile {
     return [row, ...query, `    ${this.#caller}: { ${action}: ${cell} }`];
   }
 
-  /** The facts about the session of the caller. */
-  #session(): object {
+  /** The facts of the request, and those about the session of the caller. */
+  #facts(): object {
     const { request, isGuest } = this.#world;
     const facts = SESSION_FACTS.map(([name]) => [name, request.auth?.[name] ?? undefined] as const);
     // A guest is its role, and perhaps the id of its session.
     const known = facts.filter(([name, value]) => value !== undefined && (!isGuest || name === GUEST));
-    return Object.fromEntries(known);
+    return { ...request.facts, ...Object.fromEntries(known) };
   }
 
   /** The body that makes the written record of the stored one. */

@@ -3,7 +3,7 @@
  * checks never disagree on what an address is.
  */
 
-interface IpAddress {
+export interface IpAddress {
   readonly bits: 32 | 128;
   readonly value: bigint;
 }

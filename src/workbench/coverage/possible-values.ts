@@ -1,6 +1,6 @@
 /** The values of a leaf that some caller and row give: by its types, and by the solver. */
 import { Budget } from '../../policy/analyse/solve/search.ts';
-import { DEFAULT_BUDGET, findWorld, type WorldCondition } from '../../policy/analyse/solve/solve.ts';
+import { DEFAULT_BUDGET, findWorld, TESTED_CALLERS, type WorldCondition } from '../../policy/analyse/solve/solve.ts';
 import { compile, compileChecked } from '../../policy/compile.ts';
 import type { Action, Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
@@ -44,7 +44,10 @@ function isPossibleOn(action: Action, leaf: Checked, value: CoveredValue, { plac
     unknown: [conditionOf(leaf, false), conditionOf(negated, false)],
   }[value];
   const asking = { allowedBy: [everything], deniedBy: [], conditions };
-  const found = findWorld({ catalog, collection, action }, asking, { budget: new Budget(BUDGET_MS) });
+  const found = findWorld({ catalog, collection, action }, asking, {
+    budget: new Budget(BUDGET_MS),
+    callers: TESTED_CALLERS,
+  });
   return found.kind !== 'none';
 }
 

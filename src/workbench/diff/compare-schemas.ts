@@ -1,8 +1,8 @@
 /** The change of every rule between two schemas, each with one world that shows it. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { TriedCaller } from '../../policy/analyse/solve/asked-request.ts';
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { type Asking, type Found, findWorld, type RulesPlace, relationOf } from '../../policy/analyse/solve/solve.ts';
+import type { TriedCaller } from '../../policy/analyse/solve/standing.ts';
 import { decides, type World } from '../../policy/analyse/solve/world.ts';
 import type { Policy } from '../../policy/types.ts';
 import type { Role, Schema } from '../../schema/model/model.ts';

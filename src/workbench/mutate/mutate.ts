@@ -1,6 +1,11 @@
 /** Mutation testing of rules: a change that no expectation notices is a rule that no test holds. */
 import { Budget } from '../../policy/analyse/solve/search.ts';
-import { compareRules, DEFAULT_BUDGET, type RulesComparison } from '../../policy/analyse/solve/solve.ts';
+import {
+  compareRules,
+  DEFAULT_BUDGET,
+  type RulesComparison,
+  TESTED_CALLERS,
+} from '../../policy/analyse/solve/solve.ts';
 import type { World } from '../../policy/analyse/solve/world.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Action, Policy } from '../../policy/types.ts';
@@ -101,7 +106,7 @@ function comparedBySolver(
   if (check === undefined) {
     const own = action === 'list' || action === 'delete' ? undefined : action;
     const rules = member === undefined ? access[action] : ((own && memberAccess.get(member)?.[own]) ?? [rule]);
-    return [compareRules(place(action), [rules, replaced(rules)], { budget: new Budget(ms) })];
+    return [compareRules(place(action), [rules, replaced(rules)], { budget: new Budget(ms), callers: TESTED_CALLERS })];
   }
   return WRITES.filter((asked) => check.violated[asked].length > 0).map((asked) => {
     const violations = checks.flatMap(({ violated }) => violated[asked]);

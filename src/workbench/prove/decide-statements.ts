@@ -1,7 +1,8 @@
 /** Decides the statements of a schema: proven, refuted by a world, or unknown. */
-import type { TriedCaller } from '../../policy/analyse/solve/asked-request.ts';
+
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { type Asking, findWorld, type Rules } from '../../policy/analyse/solve/solve.ts';
+import type { TriedCaller } from '../../policy/analyse/solve/standing.ts';
 import { beforeWrite, type World } from '../../policy/analyse/solve/world.ts';
 import { compile, compileChecked } from '../../policy/compile.ts';
 import type { Action, Checked, Policy } from '../../policy/types.ts';
@@ -143,7 +144,7 @@ function askedCallers(who: Who): readonly TriedCaller[] {
     case 'guest':
       return [{ kind: 'guest' }];
     case 'anyone':
-      return [{ kind: 'user' }, { kind: 'guest' }];
+      return [{ kind: 'user' }, { kind: 'guest' }, { kind: 'key' }];
     case 'user':
       return [{ kind: 'user' }];
     case 'role':

@@ -1,11 +1,12 @@
 /** Worlds of few rows, as the service makes them: what a body says is what the record becomes, and callers are users. */
+import { GUEST_ROW } from '../../../src/policy/check/guests.ts';
 import type { Action, CatalogField, Policy, PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import { readsNext } from '../../../src/policy/visit.ts';
 import { relatedOf } from '../../oracle/database.ts';
 import { interpret } from '../../oracle/interpret.ts';
 import type { Setting } from '../policies/policies.ts';
 import { randomRequest } from '../policies/requests.ts';
-import { NOW } from '../policies/values.ts';
+import { DATETIMES, NOW, TEXTS } from '../policies/values.ts';
 import { randomWorld, type World } from '../policies/world.ts';
 import type { Random } from '../random.ts';
 
@@ -47,11 +48,29 @@ const closed = (roles: readonly string[]): readonly string[] => [
   ...new Set(roles.flatMap((name) => [name, ...INCLUDES[name]!])),
 ];
 
-function callerOf({ world }: SmallWorld, random: Random): Row {
-  if (random.chance(0.1)) return { roles: ['guest'] };
-  const user = random.pick(world.data.rows.get('users')!);
-  return { ...user, roles: closed(Object.keys(INCLUDES).filter(() => random.chance(0.3))) };
+type SmallCaller = Pick<PolicyRequest, 'auth' | 'kind'>;
+
+function callerOf({ world }: SmallWorld, now: string, random: Random): SmallCaller {
+  const roles = closed(Object.keys(INCLUDES).filter(() => random.chance(0.3)));
+  const kind = random.pick(KINDS);
+  switch (kind) {
+    case 'guest':
+      return { kind, auth: { ...GUEST_ROW, ...(random.chance(0.5) && { guest: random.pick(TEXTS) }) } };
+    case 'key':
+      return { kind, auth: { id: KEY_ID, roles, second_factor: false } };
+    case 'user': {
+      const earlier = random.pick(DATETIMES);
+      const session = { second_factor: random.chance(0.5), signed_in_at: earlier < now ? earlier : now };
+      const former = random.chance(0.3) && { former_guest: random.pick(TEXTS) };
+      return { kind, auth: { ...random.pick(world.data.rows.get('users')!), ...session, ...former, roles } };
+    }
+  }
 }
+
+/** Users are the most. */
+const KINDS = ['guest', 'key', ...Array<'user'>(8).fill('user')] as const;
+const KEY_ID = '019b7000-0000-4000-8000-0000000000aa';
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** Each is a request of its own, with a record of the collection. */
 export function questionsOf(small: SmallWorld, setting: Setting, random: Random, count: number): readonly Question[] {
@@ -60,12 +79,13 @@ export function questionsOf(small: SmallWorld, setting: Setting, random: Random,
 
 function questionOf(small: SmallWorld, setting: Setting, random: Random): Question | undefined {
   const { collection, action } = setting;
-  const { query: drawnQuery, now: drawn } = randomRequest(small.world, setting, random);
+  const { query: drawnQuery, now: drawn, facts: drawnFacts } = randomRequest(small.world, setting, random);
   // Beyond the years of real requests, a moved `@now` stops at the last instant.
   const now = drawn < '1900' || drawn > '2999' ? NOW : drawn;
   // A key that is sent has a value.
   const query = Object.fromEntries(Object.entries(drawnQuery).filter(([, value]) => value.length > 0 || value === ''));
-  const request = { auth: callerOf(small, random), query, now };
+  const facts = { ...drawnFacts, method: random.pick(METHODS) };
+  const request = { ...callerOf(small, now, random), facts, query, now };
   const record = random.pick(small.world.data.rows.get(collection)!);
   if (action !== 'create' && action !== 'update') return { request, record };
   const at = small.world.data.rows.get(collection)!.indexOf(record);

@@ -1,19 +1,11 @@
 /** The request of a world that is being looked for: its caller, its query and its body. */
 import { GUEST, GUEST_ROW } from '../../check/guests.ts';
-import { type Action, type RequestOperand, SESSION_FACTS, STAMPS } from '../../types.ts';
+import { type RequestOperand, SESSION_FACTS, STAMPS } from '../../types.ts';
+import { FactTerms } from './fact-terms.ts';
 import { all, atom, constantly, type Formula, later, someOf } from './formula.ts';
 import type { Rows } from './rows.ts';
+import type { Standing } from './standing.ts';
 import type { StoredRow, Term, WrittenVariables } from './variables.ts';
-
-export interface RoleNames {
-  /** The roles that exist, each with those that it includes. */
-  readonly includes: ReadonlyMap<string, readonly string[]>;
-}
-/** `roles`: exactly these, and what they include. Left out: any that include `held`, without `lacked`. */
-export type TriedCaller =
-  | { readonly kind: 'guest' }
-  | { readonly kind: 'user'; readonly roles?: readonly string[] }
-  | { readonly kind: 'user'; readonly held: string; readonly lacked: string };
 
 /** A list of the query, known by what is in it. */
 export interface ListVariable {
@@ -25,13 +17,6 @@ export interface ListVariable {
 export interface QueryView {
   readonly operand: RequestOperand;
   readonly term: Term;
-}
-export interface Standing {
-  readonly action: Action;
-  readonly caller: TriedCaller;
-  readonly roles: RoleNames;
-  /** Canonical text. */
-  readonly now: string;
 }
 /** The records that a request is about. */
 export interface Subject {
@@ -52,12 +37,14 @@ export class Asked {
   readonly lists = new Map<string, ListVariable>();
   /** Values of the caller beside the columns of users. */
   readonly extras = new Map<string, Term>();
+  readonly facts: FactTerms;
   readonly #rows: Rows;
 
   constructor(rows: Rows, standing: Standing, subject: Subject) {
     this.#rows = rows;
     this.standing = standing;
     this.subject = subject;
+    this.facts = new FactTerms(rows, standing);
     this.user =
       standing.caller.kind === 'user' && rows.catalog.collections.has('users') ? rows.make('users') : undefined;
     if (this.user !== undefined) rows.mustBeStored(this.user);
@@ -78,8 +65,9 @@ export class Asked {
         return this.#ofQuery(operand);
       case 'data':
         return this.#ofBody(operand);
-      case 'param':
       case 'fact':
+        return this.facts.term(operand);
+      case 'param':
         return undefined;
     }
   }
@@ -94,7 +82,9 @@ export class Asked {
   }
 
   #extra({ name, type }: RequestOperand): Term | undefined {
-    const isGuest = this.standing.caller.kind === 'guest';
+    const { kind } = this.standing.caller;
+    if (kind === 'key') return this.#ofKey(name, type);
+    const isGuest = kind === 'guest';
     const isOfSession = SESSION_FACTS.some(([fact]) => fact === name) && !MARKS_OF_GUESTS.has(name);
     const term = this.#rows.value(type, !isOfSession);
     if (term === undefined) return undefined;
@@ -106,6 +96,16 @@ export class Asked {
         later(() => this.#ofSession(term, isGuest)),
       );
     }
+    return term;
+  }
+
+  /** A key has an id, which is not a user's, and no second factor. */
+  #ofKey(name: string, type: RequestOperand['type']): Term | undefined {
+    const term = this.#rows.value(type, true);
+    if (term === undefined) return undefined;
+    term.isPresent = name === 'id' || name === 'second_factor';
+    if (name === 'id') this.#rows.mustNotBeStored(this.#rows.rowOf(term));
+    if (name === 'second_factor') term.value = false;
     return term;
   }
 
@@ -218,7 +218,7 @@ export class Asked {
   #rolesOfCaller(): Formula {
     const { caller, roles } = this.standing;
     if ('held' in caller) return all([this.role(caller.held, true), this.role(caller.lacked, false)]);
-    const given = caller.kind === 'guest' ? [GUEST] : caller.roles;
+    const given = caller.kind === 'guest' ? [GUEST] : caller.kind === 'user' ? caller.roles : undefined;
     if (given === undefined) return all([]);
     const held = new Set(given.flatMap((name) => [name, ...(roles.includes.get(name) ?? [])]));
     return all(this.roleNames.map((name) => this.role(name, held.has(name))));

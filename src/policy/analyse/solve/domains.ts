@@ -48,6 +48,9 @@ function instantAt(rung: bigint): string {
   const micros = String(rung - seconds * MICROS).padStart(6, '0');
   return `${new Date(Number(seconds) * 1000).toISOString().slice(0, 19)}.${micros}Z`;
 }
+/** The instant in the middle, or the first where none lies between. */
+export const instantBetween = (first: string, second: string): string =>
+  instantAt((microsOf(first) + microsOf(second)) / 2n);
 const dayOfText = (text: Scalar): bigint => BigInt(Date.parse(String(text)) / 86_400_000);
 const dayAt = (rung: bigint): string => new Date(Number(rung) * 86_400_000).toISOString().slice(0, 10);
 function timeAt(rung: bigint): string {

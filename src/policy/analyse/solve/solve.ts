@@ -8,7 +8,6 @@ import {
   type Action,
   type Catalog,
   type CatalogCollection,
-  type Checked,
   type CheckedOperand,
   keyOf,
   type Policy,
@@ -17,11 +16,14 @@ import {
 import { addSeconds } from '../../values.ts';
 import { allOperandsOf } from '../../visit.ts';
 import { subsumes } from '../subsumes.ts';
-import { Asked, type RoleNames, type Subject, type TriedCaller } from './asked-request.ts';
+import { Asked, type Subject } from './asked-request.ts';
+import { instantBetween } from './domains.ts';
+import { addressesFor } from './fact-terms.ts';
 import { all, type Formula, someOf } from './formula.ts';
 import { IS_NOT_TRUE, IS_TRUE, type Names, type Proposition } from './questions.ts';
 import { Rows } from './rows.ts';
 import { Budget, Search } from './search.ts';
+import type { RoleNames, Standing, TriedCaller } from './standing.ts';
 import { Translation } from './translate.ts';
 import { WrittenVariables } from './variables.ts';
 import { worldOf } from './witness.ts';
@@ -54,7 +56,20 @@ export interface SolveOptions {
 
 /** Milliseconds for a comparison. */
 export const DEFAULT_BUDGET = 50;
-const EVERY_CALLER: readonly TriedCaller[] = [{ kind: 'user' }, { kind: 'guest' }];
+/** The callers that a test can name. */
+export const TESTED_CALLERS: readonly TriedCaller[] = [{ kind: 'user' }, { kind: 'guest' }];
+
+/** Guests and keys are tried only if the rules ask for something in which they differ from every user. */
+function everyCaller(operands: readonly CheckedOperand[]): readonly TriedCaller[] {
+  const others: readonly TriedCaller[] = [{ kind: 'guest' }, { kind: 'key' }];
+  return [{ kind: 'user' }, ...(operands.some(readsCaller) ? others : [])];
+}
+
+const readsCaller = (operand: CheckedOperand): boolean => {
+  if (operand.kind === 'request') return operand.source === 'auth' || operand.name === 'request.kind';
+  const start = operand.kind === 'column' ? operand.scope : operand.kind === 'count' ? operand.path.scope : undefined;
+  return start?.kind === 'request';
+};
 
 export function compareRules(
   place: RulesPlace,
@@ -115,20 +130,19 @@ const isBeyondSearch = (collection: CatalogCollection): boolean =>
 
 /** A world that the one union allows and the other denies. */
 export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptions = {}): Found {
-  const { budget = new Budget(DEFAULT_BUDGET), callers = EVERY_CALLER } = options;
+  const { budget = new Budget(DEFAULT_BUDGET) } = options;
   const { allowedBy, deniedBy } = asking;
   const left = allowedBy.filter((rule) => !deniedBy.some((other) => subsumes(other.checked, rule.checked)));
   if (left.length === 0) return { kind: 'none' };
   // The rows of the search have UUIDs for ids, and no parts of json.
   if ([...place.catalog.collections.values()].some(isBeyondSearch)) return { kind: 'unknown' };
   let isCut = false;
-  const nows = instantsOf(
-    policiesOf({ ...asking, allowedBy: left }).map(({ checked }) => checked),
-    place.action,
-  );
-  for (const caller of callers) {
+  const operands = policiesOf({ ...asking, allowedBy: left }).flatMap(({ checked }) => allOperandsOf(checked));
+  const nows = instantsOf(operands, place.action);
+  const standing = { isNowFree: nows.length === 1, addresses: addressesFor(operands) };
+  for (const caller of options.callers ?? everyCaller(operands)) {
     for (const now of nows) {
-      const attempt = new SearchAttempt(place, { ...asking, allowedBy: left }, { caller, now, budget });
+      const attempt = new SearchAttempt(place, { ...asking, allowedBy: left }, { ...standing, caller, now, budget });
       const world = attempt.find();
       if (world !== undefined) return { kind: 'world', world };
       isCut ||= attempt.isCut;
@@ -137,9 +151,7 @@ export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptio
   return { kind: isCut ? 'unknown' : 'none' };
 }
 
-interface AttemptOptions {
-  readonly caller: TriedCaller;
-  readonly now: string;
+interface AttemptOptions extends Omit<Standing, 'action' | 'roles'> {
   readonly budget: Budget;
 }
 
@@ -152,12 +164,12 @@ class SearchAttempt {
   readonly #search: Search;
   #world: World | undefined;
 
-  constructor(place: RulesPlace, asking: Asking, { caller, now, budget }: AttemptOptions) {
+  constructor(place: RulesPlace, asking: Asking, { budget, ...given }: AttemptOptions) {
     this.#place = place;
     this.#asking = asking;
     this.#rows = new Rows(place.catalog);
     this.#subject = this.#makeSubject();
-    const standing = { action: place.action, caller, roles: rolesOf(place.catalog), now };
+    const standing = { ...given, action: place.action, roles: rolesOf(place.catalog) };
     this.#translation = new Translation(this.#rows, new Asked(this.#rows, standing, this.#subject));
     this.#search = new Search(this.#rows, budget, () => this.#build());
   }
@@ -245,8 +257,7 @@ const DAY = 86_400;
  * Instants that represent all others: where a moved `@now` meets a written instant, just before and after it, and
  * between two such.
  */
-function instantsOf(trees: readonly Checked[], action: Action): readonly string[] {
-  const operands = trees.flatMap(allOperandsOf);
+function instantsOf(operands: readonly CheckedOperand[], action: Action): readonly string[] {
   const offsets = new Set(operands.flatMap((operand) => (operand.kind === 'now' ? [operand.seconds] : [])));
   // A write stamps its record with the instant.
   if ((action === 'create' || action === 'update') && operands.some(isStamp)) offsets.add(0);
@@ -276,7 +287,6 @@ function pointsBetween(points: readonly string[]): readonly string[] {
   return points.flatMap((point, i) => {
     const next = points[i + 1];
     if (next === undefined) return [point, addSeconds(point, 400 * DAY)];
-    const gap = (Date.parse(next) - Date.parse(point)) / 2000;
-    return [...(i === 0 ? [addSeconds(point, -400 * DAY)] : []), point, addSeconds(point, Math.floor(gap))];
+    return [...(i === 0 ? [addSeconds(point, -400 * DAY)] : []), point, instantBetween(point, next)];
   });
 }

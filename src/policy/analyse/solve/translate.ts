@@ -14,7 +14,7 @@ import type {
   ToManyPath,
   ToOneStep,
 } from '../../types.ts';
-import { memberName } from '../../visit.ts';
+import { isOfCaller, memberName } from '../../visit.ts';
 import type { Asked } from './asked-request.ts';
 import { ComparisonFormulas, isListOfCaller } from './comparing.ts';
 import { all, atom, CUT, constantly, type Formula, later, NO, someOf, YES } from './formula.ts';
@@ -115,6 +115,8 @@ export class Translation implements Paths {
   }
 
   #requested(operand: RequestOperand, { then, absent, isRead }: Walk): Formula {
+    // The id of a key is not a user's.
+    if (this.asked.standing.caller.kind === 'key' && isOfCaller(operand)) return absent;
     const id = this.asked.term(operand);
     if (id === undefined) return CUT;
     const found = later(() => {

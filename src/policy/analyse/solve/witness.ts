@@ -35,6 +35,7 @@ function allTerms(rows: Rows, asked: Asked): readonly Term[] {
     ...[...asked.queries.values()].map(({ term }) => term),
     ...asked.body.values(),
     ...asked.extras.values(),
+    ...asked.facts.all,
     ...[...asked.lists.values()].flatMap(({ members, others }) => [...members, ...others]),
   ];
 }
@@ -50,6 +51,7 @@ class WorldBuilder {
   readonly #asked: Asked;
   readonly #values: Assigned;
   readonly #searched: ReadonlySet<StoredRow>;
+  #now = '';
 
   constructor(rows: Rows, asked: Asked, { values, searched }: SearchBranch) {
     this.#rows = rows;
@@ -60,6 +62,9 @@ class WorldBuilder {
 
   world(): World | undefined {
     const { subject, standing } = this.#asked;
+    const now = this.#asked.facts.now((term) => this.#valueOf(term));
+    if (now === undefined) return undefined;
+    this.#now = now;
     const rows = new Map<string, MutableRow[]>();
     for (const name of this.#rows.catalog.collections.keys()) rows.set(name, []);
     const stored = this.#rows.all.filter(({ isStored }) => isStored);
@@ -77,11 +82,13 @@ class WorldBuilder {
     const query = this.#query();
     if (query === undefined || filler.isExhausted) return undefined;
     const data = written && this.#data(written, record);
+    const { kind } = standing.caller;
+    const facts = this.#asked.facts.facts((term) => this.#valueOf(term));
     return {
       action: standing.action,
       collection: (subject.stored ?? subject.written)!.collection,
-      isGuest: standing.caller.kind === 'guest',
-      request: { auth: this.#auth(rows), query, now: standing.now, ...(data && { data }) },
+      isGuest: kind === 'guest',
+      request: { auth: this.#auth(rows), kind, facts, query, now, ...(data && { data }) },
       ...(record && { record }),
       ...(written && { written }),
       rows,
@@ -169,7 +176,7 @@ class WorldBuilder {
   }
 
   #stamps(record: Row | undefined): Row {
-    const { now } = this.#asked.standing;
+    const now = this.#now;
     if (record === undefined) return Object.fromEntries(STAMPS.map((name) => [name, now]));
     const stored = String(record.updated_at);
     return { updated_at: stored > now ? stored : now };
@@ -185,7 +192,8 @@ class WorldBuilder {
     }
     const roles = this.#asked.roleNames.filter((name) => this.#asked.isHeld(name));
     const more = [...extras].map(([name, term]): [string, unknown] => [name, this.#valueOf(term) ?? null]);
-    return { ...(user && this.#find(rows, user)), ...Object.fromEntries(more), roles };
+    const own = user === undefined ? { id: KEY_ID, second_factor: false } : this.#find(rows, user);
+    return { ...own, ...Object.fromEntries(more), roles };
   }
 
   /** The body names what the write changes, and what the rules ask of it. */
@@ -262,6 +270,9 @@ class WorldBuilder {
     return valuesWithin(domain, { isWhole: true, step: 1n }, count);
   }
 }
+
+/** The id of a key that no rule asks about. */
+const KEY_ID = '019b7000-0000-7000-8000-fffffffffffe';
 
 /** No type reads it. */
 const UNREADABLE_TEXT = '\0';

@@ -71,6 +71,27 @@ export const SOLVE_CASES: readonly SolveCase[] = [
     'both',
     'create',
   ],
+  // Facts of the request
+  ['@request.ip in ["10.0.0.0/8"]', '@request.ip in ["10.0.0.0/9", "10.128.0.0/9"]', 'same'],
+  ['@request.ip in ["10.0.0.0/8"]', '@request.ip in ["10.0.0.0/9"]', 'narrower'],
+  ['@request.ip not in ["10.0.0.0/8"]', 'true', 'wider'],
+  ['@request.method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]', 'true', 'same'],
+  ['@request.method = "GET" or @record.score > 1', '@record.score > 1', 'narrower'],
+  ['@request.origin is null', '@request.origin != "https://a.example"', 'both'],
+  ['@request.kind = "key" and @request.auth.id is null', 'false', 'same'],
+  ['@request.kind = "user"', '@request.auth.signed_in_at is not null', 'same'],
+  ['@request.kind = "key" and @record.score > 1', 'false', 'narrower'],
+  ['@request.kind = "guest"', '@request.auth.id is null', 'same'],
+  ['@now.hour >= 8 and @now.hour < 9', '@now.hour = 8', 'same'],
+  ['@now.weekday < 6', '@now.weekday <= 6', 'wider'],
+  ['@now.weekday > @record.score and @record.score > 6', 'false', 'same'],
+  // Between two instants that are four microseconds apart
+  [
+    '@record.created_at = "2024-03-01T12:00:00.000001Z" or @record.created_at = "2024-03-01T12:00:00.000005Z"',
+    '@record.created_at >= "2024-03-01T12:00:00.000001Z" and @record.created_at <= "2024-03-01T12:00:00.000005Z"',
+    'wider',
+    'create',
+  ],
   // Three values
   ['@record.score > 1 or not @record.score > 1', 'true', 'wider'],
   ['@record.score > 1 or not @record.score > 1', '@record.score is not null', 'same'],
