@@ -35,8 +35,9 @@ const linesOf = (key: string, value: object): readonly string[] =>
 
 /** The solver has json and lists as their text. */
 function writtenValue({ type }: CatalogField, value: unknown): unknown {
-  if (typeof value !== 'string' || domainOf(type) !== undefined) return value ?? null;
-  return elementOf(type) === undefined ? JSON.parse(value) : listElements(value);
+  if (typeof value !== 'string') return value ?? null;
+  if (elementOf(type) !== undefined) return listElements(value);
+  return domainOf(type) === undefined ? JSON.parse(value) : value;
 }
 
 class WorldFile {

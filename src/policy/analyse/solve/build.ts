@@ -120,7 +120,8 @@ function inOrder(roots: ReadonlySet<Term>): readonly Term[] {
     done.add(root);
     for (const { to } of root.below) visit(to);
     for (const { needle } of root.parts) if (typeof needle !== 'string') visit(needle);
-    if (root.collection === undefined && root.isPresent !== false) order.push(root);
+    const isValue = root.collection === undefined && root.domain.kind !== 'list';
+    if (isValue && root.isPresent !== false) order.push(root);
   };
   const known = (root: Term): number => (root.value !== undefined ? 0 : root.allowed !== undefined ? 1 : 2);
   for (const root of [...roots].toSorted((a, b) => known(a) - known(b))) visit(root);

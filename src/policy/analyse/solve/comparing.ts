@@ -1,12 +1,20 @@
 /** Comparisons → formulas: the operands are reached, and the operator is asserted of their terms. */
 import type { CompareOp } from '../../../../grammar/syntax.ts';
 import { holdsOf, literalElements } from '../../lower/specialise.ts';
-import { equalityOf, isMember, OPERATORS, type Operator } from '../../operators.ts';
+import { equal, equalityOf, isMember, OPERATORS, type Operator } from '../../operators.ts';
 import { elementOf, gridOf, isNumeric, isTo, type ValueType } from '../../scalar-types.ts';
 import { canEqual, gridTest, isOnGrid, numberTest } from '../../scalars/numerals.ts';
-import type { CheckedCompare, CheckedOperand, CountOperand, LiteralOperand, RequestOperand } from '../../types.ts';
+import type {
+  CheckedCompare,
+  CheckedOperand,
+  ColumnOperand,
+  CountOperand,
+  ElementsPath,
+  LiteralOperand,
+  RequestOperand,
+} from '../../types.ts';
 import { movedNow, type Scalar } from '../../values.ts';
-import { isList, isOfCaller, isRolesOfCaller } from '../../visit.ts';
+import { elementsPath, isList, isOfCaller, isRolesOfCaller, ofCaller } from '../../visit.ts';
 import type { ListVariable } from './asked-request.ts';
 import { all, atom, CUT, constantly, type Formula, NO, someOf } from './formula.ts';
 import type { CountedQuestion, Names, Paths, Proposition } from './questions.ts';
@@ -30,11 +38,7 @@ interface AskedComparison {
 /** The counts that a value of a record or of a request is compared with. */
 const COUNTS = [0, 1, 2, 3];
 
-/** Nothing is known of the elements of a list field, of a record or of the caller. */
-const readsList = (operand: CheckedOperand): boolean =>
-  operand.kind === 'count'
-    ? operand.path.relation.kind === 'elements'
-    : (operand.kind === 'column' && elementOf(operand.type) !== undefined) || isListOfCaller(operand);
+const ELEMENT = ' element';
 
 /** A list field of users; not the roles. */
 export const isListOfCaller = (operand: CheckedOperand): boolean =>
@@ -49,7 +53,10 @@ export class ComparisonFormulas {
 
   formula(node: CheckedCompare, names: Names, question: Proposition): Formula {
     const { left, right, op } = node;
-    if ([left, right].some(readsList)) return this.#of.opaque(node, names, question);
+    const holder = [left, right].map((side) => this.#elementsPath(side));
+    const path = holder.find((each) => each !== undefined);
+    if (path !== undefined)
+      return this.#inField(node, path, { names, question, element: holder[0] === path ? right : left });
     if (left.kind === 'count') return this.#count({ node, op, count: left, other: right }, names, question);
     if (right.kind === 'count')
       return this.#count({ node, op: OPERATORS[op].mirror!, count: right, other: left }, names, question);
@@ -60,6 +67,40 @@ export class ComparisonFormulas {
     }
     return this.#reach(left, { node, names, question }, (a) =>
       this.#reach(right as ValueOperand, { node, names, question }, (b) => this.#compare(node, [a, b], question)),
+    );
+  }
+
+  /** The elements of a list field, of a record or of the caller. */
+  #elementsPath(operand: CheckedOperand): ElementsPath | undefined {
+    if (operand.kind === 'column') return elementsPath(operand);
+    if (!isListOfCaller(operand)) return undefined;
+    const { name, span } = operand as RequestOperand;
+    const field = this.#of.rows.catalog.collections.get('users')?.fields.get(name);
+    if (field === undefined) return undefined;
+    const id: RequestOperand = { ...ofCaller('id', span), type: { id: 'users' }, list: false };
+    const relation = { kind: 'elements', name, collection: '', field } as const;
+    return { scope: { kind: 'request', operand: id }, collection: 'users', steps: [], from: 'users', relation, span };
+  }
+
+  /** `list contains element`: some element of the list equals it. */
+  #inField(node: CheckedCompare, path: ElementsPath, { names, question, element }: InField): Formula {
+    const { span } = node;
+    const left: ColumnOperand = {
+      kind: 'column',
+      scope: { kind: 'variable', name: ELEMENT },
+      collection: '',
+      steps: [],
+      column: { kind: 'element' },
+      type: elementOf(path.relation.field.type)!,
+      nullable: false,
+      span,
+    };
+    const condition = equal(left, element, span);
+    const quantifier = OPERATORS[node.op].negative === true ? 'none' : 'any';
+    return this.#of.formula(
+      { kind: 'quantified', quantifier, path, variable: ELEMENT, condition, span },
+      names,
+      question,
     );
   }
 
@@ -342,9 +383,8 @@ export class ComparisonFormulas {
     const { path } = count;
     const isChain = path.relation.kind === 'ancestors';
     if (isList(other) && other.kind !== 'literal') return opaque();
-    return this.#of.walk(path, names, {
+    return this.#of.owner(path, names, {
       absent,
-      isRead: isChain,
       then: (owner) => {
         const within = (test: Formula): Formula =>
           isChain ? this.#of.withinChain({ path, owner }, test, question) : test;
@@ -415,6 +455,11 @@ interface Reaching {
   readonly node: CheckedCompare;
   readonly names: Names;
   readonly question: Proposition;
+}
+interface InField {
+  readonly names: Names;
+  readonly question: Proposition;
+  readonly element: CheckedOperand;
 }
 interface ElementOf {
   readonly node: CheckedCompare;

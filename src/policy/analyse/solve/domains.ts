@@ -1,7 +1,7 @@
 /** The values of the types: their order, and values between two others. A type without an entry is not reasoned about. */
 
 import { rank } from '../../operators.ts';
-import { isTo, type ScalarKind, scalarOf, type ValueType } from '../../scalar-types.ts';
+import { elementOf, isTo, type ScalarKind, scalarOf, type ValueType } from '../../scalar-types.ts';
 import { plainNumeral, type Scalar, withoutTrailingZeros } from '../../values.ts';
 
 /** Values as whole numbers, in their order. */
@@ -14,7 +14,8 @@ interface Ladder {
   value(rung: bigint): Scalar;
 }
 export interface Domain {
-  readonly kind: 'id' | 'number' | 'text' | 'truth' | 'ladder';
+  /** `list`: only its presence is a fact; its elements are rows. */
+  readonly kind: 'id' | 'number' | 'text' | 'truth' | 'ladder' | 'list';
   readonly type: ValueType;
   readonly ladder?: Ladder;
   compare(left: Scalar, right: Scalar): number;
@@ -130,6 +131,7 @@ function madeDomain(type: ValueType, kind: ScalarKind): Domain | undefined {
   if (kind.numbers !== undefined) return { kind: 'number', type, compare };
   if (kind.text) return { kind: 'text', type, compare };
   if (kind.truth) return { kind: 'truth', type, compare };
+  if (elementOf(type) !== undefined) return { kind: 'list', type, compare };
   const ladder = Object.hasOwn(LADDERS, kind.sqlType) ? LADDERS[kind.sqlType] : undefined;
   return ladder && { kind: 'ladder', type, ladder, compare };
 }

@@ -68,7 +68,7 @@ export class FactTerms {
     return term;
   }
 
-  /** Whether the address is in one of the networks: absent where the request has no address. */
+  /** A test of the address against networks is absent where the request has no address. */
   #networkTest(operand: RequestOperand): Term {
     const { detail: _, ...plain } = operand;
     const address = this.term({ ...plain, type: 'string' })!;

@@ -100,7 +100,12 @@ function leastValues(field: CatalogField, count: number): readonly Scalar[] {
   if (names !== undefined) return names;
   const domain = domainOf(type);
   // Rules ask such a value only whether it is there.
-  if (domain === undefined) return [elementOf(type) === undefined ? '{}' : listText([])];
+  if (domain === undefined) return ['{}'];
+  const element = elementOf(type);
+  if (element !== undefined) {
+    const [least] = leastValues({ name: field.name, column: '', type: element, required: true } as CatalogField, 1);
+    return [listText(Array<Scalar>(Number(field.min ?? 0)).fill(least!))];
+  }
   const { low, high, limits, isWhole } = boundsOf(field);
   if (domain.kind !== 'text') {
     const step = scale === undefined ? 1n : 10n ** BigInt(DECIMAL_PLACES - scale);

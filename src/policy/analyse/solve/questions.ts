@@ -48,7 +48,9 @@ export interface Paths {
   opaque(node: Checked, names: Names, question: Proposition): Formula;
   keyOf(node: object, names: Names): string;
   ifPresent(term: Term, present: Formula, absent: Formula): Formula;
+  formula(node: Checked, names: Names, question: Proposition): Formula;
   walk(from: PathStart, names: Names, walk: Walk): Formula;
+  owner(path: ToManyPath, names: Names, walk: Omit<Walk, 'isRead'>): Formula;
   column(operand: ColumnOperand, names: Names, walk: TermWalk): Formula;
   counted(count: CountOperand, elements: ElementsQuestion, names: Names): CountedQuestion;
   withinChain(elements: ElementsQuestion, test: Formula, question: Proposition): Formula;

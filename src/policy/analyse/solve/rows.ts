@@ -1,9 +1,17 @@
 /** The records of a world that is being looked for: their columns, what links them, and the caller. */
 
-import { isNumeric, isText, isWhole } from '../../scalar-types.ts';
-import type { BelongsTo, Catalog, CatalogField, HasOne, ManyToMany, ValueType } from '../../types.ts';
+import { elementOf, isNumeric, isText, isWhole } from '../../scalar-types.ts';
+import {
+  type BelongsTo,
+  type Catalog,
+  type CatalogField,
+  ELEMENT_VALUE,
+  type HasOne,
+  type ManyToMany,
+  type ValueType,
+} from '../../types.ts';
 import { DECIMAL_PLACES, domainOf } from './domains.ts';
-import { all, atom, type Every, type Formula } from './formula.ts';
+import { all, atom, type Every, type Formula, later } from './formula.ts';
 import { type RowTheory, Terms } from './terms.ts';
 import { Trail } from './trail.ts';
 import { type RowVariable, rootOf, rowRoot, StoredRow, Term, WrittenVariables } from './variables.ts';
@@ -14,6 +22,11 @@ interface StoredLink {
   readonly owner: RowVariable;
   readonly element: StoredRow;
   readonly isLinked: boolean;
+}
+/** An element of a list, as a row with one column. */
+interface ListElement {
+  readonly list: Term;
+  readonly row: StoredRow;
 }
 
 /** `done`: the records that it was applied to. */
@@ -42,6 +55,7 @@ export class Rows implements RowTheory {
   readonly catalog: Catalog;
   readonly #stored = new Map<string, StoredRow[]>();
   readonly links: StoredLink[] = [];
+  readonly elements: ListElement[] = [];
   /** Facts with names: roles, lists, tests that are not reasoned about. */
   readonly facts = new Map<string, boolean>();
   /** Follow from what was named so far. The search takes them in turn. */
@@ -178,6 +192,30 @@ export class Rows implements RowTheory {
     return this.links.every((link) => this.linkOf(link) === link.isLinked);
   }
 
+  // -------------------------------------------------------------- elements of lists
+
+  /** A new row of the pseudo-collection, whose value is of the type. */
+  makeElement(collection: string, type: ValueType): StoredRow {
+    const row = this.make(collection);
+    this.trail.put(row.columns, ELEMENT_VALUE, this.value(type, false)!);
+    return row;
+  }
+
+  isElementOf(list: Term, row: StoredRow): boolean {
+    return this.elements.some((each) => rootOf(each.list) === rootOf(list) && rowRoot(each.row) === rowRoot(row));
+  }
+
+  addElement(list: Term, row: StoredRow): boolean {
+    if (!this.terms.present(list)) return false;
+    if (!this.isElementOf(list, row)) this.trail.push(this.elements, { list, row });
+    return true;
+  }
+
+  elementsOf(list: Term): readonly StoredRow[] {
+    const own = this.elements.filter((each) => rootOf(each.list) === rootOf(list));
+    return [...new Set(own.map(({ row }) => rowRoot(row)))];
+  }
+
   fact(name: string, value: boolean): boolean {
     const known = this.facts.get(name);
     if (known !== undefined) return known === value;
@@ -215,8 +253,28 @@ export class Rows implements RowTheory {
     if (term === undefined) return undefined;
     boundTerm(term, field);
     this.trail.put(row.columns, field.name, term);
+    if (term.domain.kind === 'list') this.#hasLeastElements(row, field, term);
     if (field.unique) this.#isUnique(row, field.name, term);
     return term;
+  }
+
+  /** A list has as many elements as the schema asks for. */
+  #hasLeastElements(row: RowVariable, field: CatalogField, list: Term): void {
+    const least = Number(field.min ?? 0);
+    if (least === 0) return;
+    this.follows({
+      isDue: () => rootOf(list).isPresent === true,
+      make: () =>
+        later(() => {
+          const collection = elementsOf(row.collection, field.name);
+          const made = Array.from({ length: least }, () => this.makeElement(collection, elementOf(field.type)!));
+          const pairs = made.flatMap((one, i) => made.slice(i + 1).map((other) => [one, other] as const));
+          return all([
+            ...made.map((each) => atom(() => this.addElement(list, each))),
+            ...pairs.map(([one, other]) => atom(() => this.separate(one, other))),
+          ]);
+        }),
+    });
   }
 
   #reference(row: RowVariable, relation: BelongsTo): Term {
@@ -317,6 +375,9 @@ export class Rows implements RowTheory {
   }
 }
 
+/** The pseudo-collection of the elements of a list field. */
+export const elementsOf = (collection: string, field: string): string => `${collection}.${field}[]`;
+
 function isKnownSame(left: Term, right: Term): boolean {
   const [a, b] = [rootOf(left), rootOf(right)];
   if (a.isPresent !== true || b.isPresent !== true) return false;
@@ -339,6 +400,7 @@ export function isExclusiveIn(
 /** The bounds that the schema gives to a field. */
 export function boundsOf({ type, min, max }: CatalogField): Pick<Term, 'low' | 'high' | 'limits' | 'isWhole'> {
   const given = { low: undefined, high: undefined, limits: {}, isWhole: isWhole(type) };
+  if (elementOf(type) !== undefined) return given;
   if (isText(type)) {
     const limits = { ...(min !== undefined && { min: Number(min) }), ...(max !== undefined && { max: Number(max) }) };
     return { ...given, limits };

@@ -2,6 +2,8 @@
  * Checked tree → formula. Four questions are asked of a tree: that it is true, that it is false, and the
  * opposite of each. With them no negation and no third value is left.
  */
+
+import { elementOf } from '../../scalar-types.ts';
 import type {
   AncestorRelation,
   Checked,
@@ -30,7 +32,7 @@ import {
   type TermWalk,
   type Walk,
 } from './questions.ts';
-import type { Rows } from './rows.ts';
+import { elementsOf, type Rows } from './rows.ts';
 import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term } from './variables.ts';
 
 type Meets = (row: StoredRow) => Formula;
@@ -166,8 +168,7 @@ export class Translation implements Paths {
     const absent = constantly(!wantsPresent);
     if (operand.kind === 'column') return this.column(operand, names, { then: test, absent, opaque });
     if (operand.kind !== 'request') return constantly(wantsPresent);
-    if (isListOfCaller(operand)) return opaque();
-    if (operand.list) return this.#comparing.listPresence(operand, wantsPresent);
+    if (operand.list && !isListOfCaller(operand)) return this.#comparing.listPresence(operand, wantsPresent);
     const term = this.asked.term(operand);
     return term === undefined ? opaque() : test(term);
   }
@@ -176,7 +177,6 @@ export class Translation implements Paths {
 
   #quantified(node: CheckedQuantified, names: Names, question: Proposition): Formula {
     const { quantifier, path, variable, condition } = node;
-    if (path.relation.kind === 'elements') return this.opaque(node, names, question);
     const isNone = quantifier === 'none';
     const asked = { ...question, truth: question.truth !== isNone };
     const isSome = ((quantifier === 'all') !== asked.truth) !== question.isOpposite;
@@ -187,12 +187,35 @@ export class Translation implements Paths {
       if (path.relation.kind === 'ancestors') return this.#chain(owner as StoredRow, meets, { path, question, isSome });
       return isSome ? this.someElement({ path, owner }, meets) : this.everyElement({ path, owner }, meets);
     };
-    return this.walk(path, names, { then, absent, isRead: path.relation.kind === 'ancestors' });
+    return this.owner(path, names, { then, absent });
+  }
+
+  /** The row that has the elements; `absent` also where its list is null. */
+  owner(path: ToManyPath, names: Names, { then, absent }: Omit<Walk, 'isRead'>): Formula {
+    const { kind, name } = path.relation;
+    if (kind !== 'elements') return this.walk(path, names, { then, absent, isRead: kind === 'ancestors' });
+    const ofList = (row: RowVariable): Formula => this.ifPresent(this.rows.column(row, name)!, then(row), absent);
+    return this.walk(path, names, { then: ofList, absent, isRead: true });
+  }
+
+  #collectionOf({ relation, from }: ToManyPath): string {
+    return relation.kind === 'elements' ? elementsOf(from, relation.name) : relation.collection;
+  }
+
+  #makeElement(path: ToManyPath): StoredRow {
+    const { relation } = path;
+    const collection = this.#collectionOf(path);
+    if (relation.kind !== 'elements') return this.rows.make(collection);
+    return this.rows.makeElement(collection, elementOf(relation.field.type)!);
   }
 
   /** That the row is an element. */
   isElement({ path, owner }: ElementsQuestion, row: StoredRow): Formula {
     const { relation } = path;
+    if (relation.kind === 'elements') {
+      const list = this.rows.column(owner, relation.name)!;
+      return atom(() => this.rows.addElement(list, row));
+    }
     if (relation.kind === 'many_to_many') return this.rows.isLinked(relation, owner, row);
     const via = this.rows.column(row, (relation as { readonly via: string }).via)!;
     return atom(() => this.rows.mustBeStored(row) && this.#refersTo(via, owner));
@@ -206,6 +229,7 @@ export class Translation implements Paths {
   /** It is known that the row is an element. */
   #isKnownElement({ path, owner }: ElementsQuestion, row: StoredRow): boolean {
     const { relation } = path;
+    if (relation.kind === 'elements') return this.rows.isElementOf(this.rows.column(owner, relation.name)!, row);
     if (relation.kind === 'many_to_many')
       return this.rows.linkOf({ relation: relation.linkTable, owner, element: row }) === true;
     return this.rows.refersTo(this.rows.column(row, (relation as { readonly via: string }).via)!, owner);
@@ -213,14 +237,14 @@ export class Translation implements Paths {
 
   someElement(elements: ElementsQuestion, meets: Meets): Formula {
     return later(() => {
-      const row = this.rows.make(elements.path.relation.collection);
+      const row = this.#makeElement(elements.path);
       return all([this.isElement(elements, row), meets(row)]);
     });
   }
 
   everyElement(elements: ElementsQuestion, meets: Meets): Formula {
     const applies = (row: StoredRow): boolean => this.#isKnownElement(elements, row);
-    return { kind: 'every', collection: elements.path.relation.collection, applies, each: meets };
+    return { kind: 'every', collection: this.#collectionOf(elements.path), applies, each: meets };
   }
 
   // -------------------------------------------------------------- ancestors
@@ -322,7 +346,7 @@ export class Translation implements Paths {
     if (least <= 0) return YES;
     if (least > MOST_COUNTED_ELEMENTS) return CUT;
     return later(() => {
-      const rows = Array.from({ length: least }, () => this.rows.make(elements.path.relation.collection));
+      const rows = Array.from({ length: least }, () => this.#makeElement(elements.path));
       const distinct = rows.flatMap((row, i) =>
         rows.slice(i + 1).map((other) => atom(() => this.rows.separate(row, other))),
       );
@@ -343,7 +367,7 @@ export class Translation implements Paths {
         }),
       );
     const applies = (row: StoredRow): boolean => this.#isKnownElement(elements, row);
-    return { kind: 'every', collection: elements.path.relation.collection, applies, each };
+    return { kind: 'every', collection: this.#collectionOf(elements.path), applies, each };
   }
 
   // -------------------------------------------------------------- changes
@@ -355,6 +379,8 @@ export class Translation implements Paths {
         return this.#membersDiffer(member.relation, { record, next }, isChanged);
       const [before, after] = [this.rows.column(record, name), this.rows.column(next, name)];
       if (before === undefined || after === undefined) return atom(() => this.rows.fact(`same ${name}`, !isChanged));
+      if (isChanged && before.domain.kind === 'list')
+        return this.#listsDiffer(before, after, elementsOf(record.collection, name));
       return isChanged ? this.#differ(before, after) : atom(() => this.rows.terms.agree(before, after));
     });
     return isChanged ? someOf(parts) : all(parts);
@@ -367,6 +393,18 @@ export class Translation implements Paths {
       all([rows.presence(before), rows.absence(after)]),
       atom(() => rows.terms.differ(before, after)),
     ]);
+  }
+
+  /** One has an element more; or they differ in another way, such as the order. */
+  #listsDiffer(before: Term, after: Term, collection: string): Formula {
+    const { rows } = this;
+    const type = elementOf(before.domain.type)!;
+    const more = (list: Term): Formula =>
+      later(() => {
+        const row = rows.makeElement(collection, type);
+        return atom(() => rows.addElement(list, row) && rows.terms.differ(before, after));
+      });
+    return someOf([more(after), more(before), this.#differ(before, after)]);
   }
 
   #membersDiffer(

@@ -2,7 +2,8 @@
 
 import { GUEST, GUEST_ROW } from '../../check/guests.ts';
 import { scalarOf } from '../../scalar-types.ts';
-import { type CatalogCollection, type Row, STAMPS } from '../../types.ts';
+import { listText } from '../../scalars/list-values.ts';
+import { type CatalogCollection, ELEMENT_VALUE, type Row, STAMPS } from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
 import type { Asked, ListVariable, QueryView } from './asked-request.ts';
 import { type Assigned, giveIds, termsOfRow, valuesOf } from './build.ts';
@@ -123,8 +124,14 @@ class WorldBuilder {
     if (term === undefined) return undefined;
     const root = rootOf(term);
     if (root.isPresent !== true) return root.isPresent === false ? null : undefined;
+    if (root.domain.kind === 'list') return this.#listOf(root);
     if (root.collection === undefined) return this.#values.get(root) ?? root.value ?? null;
     return rowRoot(root.row!).uuid!;
+  }
+
+  #listOf(list: Term): string {
+    const elements = this.#rows.elementsOf(list).map((row) => this.#valueOf(row.columns.get(ELEMENT_VALUE))!);
+    return listText(elements);
   }
 
   #row(row: RowVariable, before: Row): MutableRow {

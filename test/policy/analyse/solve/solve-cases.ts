@@ -45,6 +45,7 @@ collections:
       big: bigint
       key: uuid
       hash: bytes
+      labels: { type: list, of: string }
     relations:
       owner: { kind: belongs_to, collection: users, required: true }
       team: { kind: belongs_to, collection: teams }
@@ -62,8 +63,19 @@ const STATUS = '@record.status';
 
 export const SOLVE_CASES: readonly SolveCase[] = [
   // A list of the caller's is not their roles.
-  ['@request.auth.words contains "x" or @record.score > 1', '@record.score > 1', 'unknown'],
-  ['@request.auth.words is not null or @record.score > 1', '@record.score > 1', 'unknown'],
+  ['@request.auth.words contains "x" or @record.score > 1', '@record.score > 1', 'narrower'],
+  ['@request.auth.words is not null or @record.score > 1', '@record.score > 1', 'narrower'],
+  ['"x" in @request.auth.words', 'any(@record.labels as l, l = "x") and "x" in @request.auth.words', 'narrower'],
+  // Lists
+  ['@record.labels contains "a"', 'any(@record.labels as l, l = "a")', 'same'],
+  ['@record.labels contains "a"', 'count(@record.labels as l, l = "a") >= 1', 'same'],
+  ['all(@record.labels as l, l = "a")', '@record.labels contains "a" or count(@record.labels) = 0', 'wider'],
+  ['none(@record.labels as l, l starts with "a")', 'not (@record.labels contains "ab")', 'wider'],
+  ['@record.labels contains "a"', '@record.labels is not null', 'wider'],
+  ['count(@record.labels) > 1 and all(@record.labels as l, l = "a")', 'false', 'narrower'],
+  ['changed(@record.labels) and @record.labels is null and @next.labels is null', 'false', 'same', 'update'],
+  ['not changed(@record.labels) and @record.labels contains "a"', '@next.labels contains "a"', 'wider', 'update'],
+  ['changed(@record.labels)', 'true', 'wider', 'update'],
   // The service sets the times of a record: a body need not have them.
   [
     '@record.score > 1 and @request.data.created_at is null',
