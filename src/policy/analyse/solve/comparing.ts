@@ -2,7 +2,7 @@
 import type { CompareOp } from '../../../../grammar/syntax.ts';
 import { holdsOf, literalElements } from '../../lower/specialise.ts';
 import { equal, equalityOf, isMember, OPERATORS, type Operator } from '../../operators.ts';
-import { elementOf, gridOf, isNumeric, isTo, type ValueType } from '../../scalar-types.ts';
+import { elementOf, gridOf, isNumeric, isText, isTo, type ValueType } from '../../scalar-types.ts';
 import { canEqual, gridTest, isOnGrid, numberTest } from '../../scalars/numerals.ts';
 import type {
   CheckedCompare,
@@ -158,9 +158,20 @@ export class ComparisonFormulas {
     if (left instanceof Term) return this.#ofValue(asking, left, right as Known);
     const { mirror } = OPERATORS[asking.op];
     if (mirror !== undefined) return this.#ofValue({ ...asking, op: mirror }, right as Term, left);
-    // A part of a text that the policy names.
+    const parts = partsOfText(asking.op, left.value);
+    if (parts !== undefined && isText((right as Term).domain.type))
+      return this.#isPart(right as Term, parts, asking.holds);
     const text = this.#constant('string', left.value);
     return text === undefined ? CUT : this.#ofTerms(asking, text, right as Term);
+  }
+
+  /** A text is among the parts of a text that the policy names, or it is none of them. */
+  #isPart(text: Term, parts: readonly string[], holds: boolean): Formula {
+    const { terms } = this.#of.rows;
+    const test = holds
+      ? () => terms.isOneOf(text, parts)
+      : () => terms.present(text) && parts.every((part) => terms.isNot(text, part));
+    return atom(test);
   }
 
   #constant(type: ValueType, value: Scalar): Term | undefined {
@@ -433,6 +444,16 @@ export class ComparisonFormulas {
     return typeof test === 'boolean' ? constantly(test) : is(test.op, test.value);
   }
 }
+
+/** The texts that the operator finds in a short one. Undefined: too many, or several spellings of each. */
+function partsOfText(op: CompareOp, value: Scalar): readonly string[] | undefined {
+  const { holds, folds, family } = OPERATORS[op];
+  const points = [...String(value)];
+  if (family !== 'text' || folds === true || points.length > MOST_POINTS) return undefined;
+  const parts = points.flatMap((_, i) => points.slice(i).map((_, j) => points.slice(i, i + j + 1).join('')));
+  return [...new Set(['', ...parts])].filter((part) => holds(value, part));
+}
+const MOST_POINTS = 16;
 
 /** The opposite of a comparison is its complement only for present sides. */
 const arePresent = (...terms: readonly Term[]): boolean => terms.every((term) => rootOf(term).isPresent === true);

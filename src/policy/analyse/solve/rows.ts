@@ -47,7 +47,7 @@ interface UniqueTerm {
 }
 
 /** Beyond this many records, the search goes no further. */
-const MOST_WORLD_ROWS = 72;
+const MOST_WORLD_ROWS = 120;
 
 export class Rows implements RowTheory {
   readonly trail = new Trail();

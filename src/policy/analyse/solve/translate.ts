@@ -4,17 +4,18 @@
  */
 
 import { elementOf } from '../../scalar-types.ts';
-import type {
-  AncestorRelation,
-  Checked,
-  CheckedQuantified,
-  ColumnOperand,
-  CountOperand,
-  Member,
-  RequestOperand,
-  Scope,
-  ToManyPath,
-  ToOneStep,
+import {
+  type AncestorRelation,
+  type Checked,
+  type CheckedQuantified,
+  type ColumnOperand,
+  type CountOperand,
+  type Member,
+  MOST_ANCESTORS,
+  type RequestOperand,
+  type Scope,
+  type ToManyPath,
+  type ToOneStep,
 } from '../../types.ts';
 import { isOfCaller, memberName } from '../../visit.ts';
 import type { Asked } from './asked-request.ts';
@@ -39,9 +40,6 @@ type Meets = (row: StoredRow) => Formula;
 
 /** A count is compared with at most so many elements. */
 const MOST_COUNTED_ELEMENTS = 4;
-/** Ancestors are followed so far. */
-const MOST_STEPS = 4;
-
 export class Translation implements Paths {
   readonly rows: Rows;
   readonly asked: Asked;
@@ -268,7 +266,7 @@ export class Translation implements Paths {
     const { via, meets, isSome } = climb;
     const root = rowRoot(row) as StoredRow;
     if (met.includes(root)) return constantly(!isSome);
-    if (met.length > MOST_STEPS) return CUT;
+    if (met.length >= MOST_ANCESTORS) return CUT;
     const above = this.rows.column(root, via)!;
     const next = later(() => this.#climb(this.rows.rowOf(above), climb, [...met, root]));
     const rest = this.ifPresent(above, isSome ? next : this.#closed(above, [...met, root], next), constantly(!isSome));
@@ -313,8 +311,7 @@ export class Translation implements Paths {
   #chainOf(row: StoredRow, climb: CountedClimb, { least, met }: Climbed): Formula {
     const root = rowRoot(row);
     if (least <= 0) return YES;
-    if (met.includes(root)) return NO;
-    if (met.length > MOST_STEPS) return CUT;
+    if (met.includes(root) || least > MOST_ANCESTORS - met.length) return NO;
     const above = this.rows.column(root, climb.via)!;
     const next = (left: number): Formula =>
       left <= 0
@@ -330,8 +327,7 @@ export class Translation implements Paths {
   #shortChainOf(row: StoredRow, climb: CountedClimb, { least: most, met }: Climbed): Formula {
     const root = rowRoot(row);
     if (most <= 0) return NO;
-    if (met.includes(root)) return YES;
-    if (met.length > MOST_STEPS) return CUT;
+    if (met.includes(root) || most > MOST_ANCESTORS - met.length) return YES;
     const above = this.rows.column(root, climb.via)!;
     const next = (left: number): Formula => {
       if (left <= 0) return NO;
@@ -395,7 +391,7 @@ export class Translation implements Paths {
     ]);
   }
 
-  /** One has an element more; or they differ in another way, such as the order. */
+  /** The lists differ by an element, or in another way, such as the order. */
   #listsDiffer(before: Term, after: Term, collection: string): Formula {
     const { rows } = this;
     const type = elementOf(before.domain.type)!;
