@@ -105,6 +105,7 @@ export class FactTerms {
       const isFixed = operand.name.startsWith('now.') && rootOf(term).isPresent === true;
       return isFixed ? [{ read: factReaderOf(operand), value: give(term) }] : [];
     });
+    if (asked.length === 0) return this.#standing.now;
     const hours = Array.from({ length: HOURS_OF_A_WEEK }, (_, i) => addSeconds(this.#standing.now, i * HOUR));
     return hours.find((now) => asked.every(({ read, value }) => read({ auth: null, query: {}, now }) === value));
   }

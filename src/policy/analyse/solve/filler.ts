@@ -44,9 +44,10 @@ export class Filler {
   /** Undefined: every value is taken. */
   value(collection: string, field: CatalogField): Scalar | undefined {
     const isUnique = field.unique || field.uniqueWithin !== undefined || field.uniqueKey !== undefined;
-    const count = isUnique ? this.#taken.size + 2 : 1;
-    const found = leastValues(field, count).find((value) => !isUnique || !this.isTaken(collection, field.name, value));
-    if (found !== undefined && isUnique) this.take(collection, field.name, found);
+    if (!isUnique) return leastValue(field);
+    const values = leastValues(field, this.#taken.size + 2);
+    const found = values.find((value) => !this.isTaken(collection, field.name, value));
+    if (found !== undefined) this.take(collection, field.name, found);
     return found;
   }
 
@@ -92,6 +93,13 @@ export class Filler {
       if (relation.kind === 'belongs_to' && own(row, relation.name) == null)
         row[relation.name] = relation.required ? this.reference(name, relation, around) : null;
   }
+}
+
+const known = new WeakMap<CatalogField, Scalar | undefined>();
+
+function leastValue(field: CatalogField): Scalar | undefined {
+  if (!known.has(field)) known.set(field, leastValues(field, 1)[0]);
+  return known.get(field);
 }
 
 /** The least values of a field; an enum has no others. */

@@ -10,20 +10,24 @@ export class Budget {
   readonly #deadline: number;
   #steps: number;
 
-  /** @param steps for tests, which must not depend on the clock */
-  constructor(ms: number, steps = Number.POSITIVE_INFINITY) {
-    this.#deadline = performance.now() + ms;
-    this.#steps = steps;
+  constructor(ms: number) {
+    this.#deadline = performance.now() + ms * MOST_DELAY;
+    this.#steps = Math.floor(ms * STEPS_A_MS);
   }
 
-  /** Takes a step; false: nothing is left. */
-  spend(): boolean {
-    if (--this.#steps < 0) return false;
-    if (this.#steps % CLOCK_STEPS !== 0 && Number.isFinite(this.#steps)) return true;
-    return performance.now() < this.#deadline;
+  /** Takes steps; false: nothing is left. */
+  spend(steps = 1): boolean {
+    this.#steps -= steps;
+    return this.#steps >= 0 && (this.#steps % CLOCK_STEPS !== 0 || performance.now() < this.#deadline);
   }
 }
 const CLOCK_STEPS = 64;
+/** The work of building the rows of a world and of deciding them. */
+const BUILD_STEPS = 32;
+/** The steps of a millisecond of one processor. */
+const STEPS_A_MS = 160;
+/** The clock ends a search only if its steps take so many times their usual time: verdicts do not depend on other work. */
+const MOST_DELAY = 20;
 
 type Disjunction = readonly Formula[];
 /** The result of trying a formula: it is contradicted, it holds already, or neither. */
@@ -53,6 +57,7 @@ export class Search {
     if (settled === undefined) return false;
     const [first, ...rest] = settled.toSorted((a, b) => a.length - b.length);
     if (first !== undefined) return this.#split(first, rest);
+    if (!this.#budget.spend(BUILD_STEPS)) return this.#cut();
     if (this.#build()) return true;
     this.isCut = true;
     return false;

@@ -49,7 +49,7 @@ describe('the solver', () => {
 
   it('decides random pairs as small worlds do', () => {
     const counts = noSolverCounts();
-    const found = runSolver({ seed: 7, counts, isOver: () => counts.pairs >= 72, questions: 24, steps: 3_000 });
+    const found = runSolver({ seed: 7, counts, isOver: () => counts.pairs >= 72, questions: 24, budget: 20 });
     expect(found).toBeUndefined();
     expect(counts.unknown).toBeLessThan(counts.pairs * 0.15);
     expect(counts.differing).toBeGreaterThan(20);
