@@ -26,6 +26,7 @@ import {
   type Field,
   type ManyToMany,
   madeByDatabase,
+  type NoOverlap,
   PERIOD_RANGES,
   type Relation,
   type Schema,
@@ -87,7 +88,7 @@ export interface Table {
   readonly uniques: readonly (readonly string[])[];
   /** Unique indexes with a condition, or of folded values. */
   readonly uniqueIndexes: readonly UniqueIndex[];
-  readonly exclusion?: ExclusionKey;
+  readonly exclusions: readonly ExclusionKey[];
   readonly foreignKeys: readonly ForeignKey[];
   /** The columns of each index. */
   readonly indexes: readonly (readonly string[])[];
@@ -169,7 +170,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     primaryKey: [...tenantColumnsOf(collection), keyOf(collection).column],
     uniques: uniqueColumns(collection),
     uniqueIndexes: uniqueIndexes(collection).map((definition) => uniqueIndexOf(collection, definition)),
-    ...exclusionOf(collection),
+    exclusions: (collection.noOverlap ?? []).map((key) => exclusionOf(collection, key)),
     foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
     searched: fields.flatMap(({ search, column }) => (search ? [foldedColumn(column)] : [])),
@@ -182,16 +183,14 @@ function uniqueIndexOf({ table }: Collection, { name, member, columns }: UniqueI
   return { name, columns, ignoresCase, ...conditionOf(where, table) };
 }
 
-function exclusionOf(collection: Collection): Pick<Table, 'exclusion'> {
-  const { noOverlap } = collection;
-  if (noOverlap === undefined) return {};
-  const { on, from, to, where } = noOverlap;
+function exclusionOf(collection: Collection, key: NoOverlap): ExclusionKey {
+  const { on, from, to, where } = key;
   const range = present(PERIOD_RANGES.get(from.type), `a range of ${from.type}`);
   const places = [...new Set([...tenantColumns(collection), ...on.map(({ column }) => column)])];
-  const partitionNames = PARTITION_NUMBERS.map((partition) => exclusionName(collection, partition));
-  const names = { name: exclusionName(collection), partitionNames };
+  const partitionNames = PARTITION_NUMBERS.map((partition) => exclusionName(collection, key, partition));
+  const names = { name: exclusionName(collection, key), partitionNames };
   const columns = { on: places, from: from.column, to: to.column };
-  return { exclusion: { ...names, ...columns, range, ...unqualified(conditionOf(where, ROW)) } };
+  return { ...names, ...columns, range, ...unqualified(conditionOf(where, ROW)) };
 }
 
 /** No table and no text of a schema has this name. */
@@ -276,6 +275,7 @@ function deletedTable(name: string, living: Table): Table {
     primaryKey: living.primaryKey,
     uniques: [],
     uniqueIndexes: [],
+    exclusions: [],
     foreignKeys: [],
     indexes: [...new Map(indexes.map((columns) => [columns.join(), columns])).values()],
     searched: [],
@@ -302,6 +302,7 @@ function historyTable(name: string, living: Table): Table {
     primaryKey: [LINK_TENANT_COLUMN, 'record', 'seq'],
     uniques: [],
     uniqueIndexes: [],
+    exclusions: [],
     foreignKeys: [],
     indexes: [['at']],
     searched: [],
@@ -455,6 +456,7 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
     primaryKey: [...tenant, sourceColumn, targetColumn],
     uniques: [],
     uniqueIndexes: [],
+    exclusions: [],
     foreignKeys: [linked(sourceColumn, collection), linked(targetColumn, target)],
     indexes: [[...tenant, targetColumn, sourceColumn]],
     searched: [],

@@ -124,11 +124,11 @@ function uniqueViolation(collection: Collection, violated: Violated | undefined)
 
 /** Another record excludes this one: the values of these members, together, overlap with its own. */
 function exclusion(collection: Collection, violated: Violated | undefined): Refusal {
-  const { noOverlap } = collection;
-  if (noOverlap !== undefined && isExclusion(collection, violated?.constraint ?? '')) return overlap(noOverlap);
-  const detail = `another record excludes this one, by the constraint \`${violated?.constraint}\` of the database`;
   // An element may be an expression of columns.
   const words = new Set(violated?.columns.flatMap((element) => [element, ...element.split(/[^\p{L}\p{N}_$]+/u)]));
+  const keys = (collection.noOverlap ?? []).filter((key) => isExclusion(collection, key, violated?.constraint ?? ''));
+  if (keys.length > 0) return overlap(keys.length === 1 ? keys : ofPlace(keys, words));
+  const detail = `another record excludes this one, by the constraint \`${violated?.constraint}\` of the database`;
   const names = Array.from(words, (word) => memberOfColumn(collection, word)).filter((name) => name !== undefined);
   const places = names.length === 0 ? ['/data'] : names.map((name) => `/data/${name}`);
   return new Refusal(
@@ -138,10 +138,22 @@ function exclusion(collection: Collection, violated: Violated | undefined): Refu
   );
 }
 
-function overlap({ on, from, to }: NoOverlap): Refusal {
-  const places = on.map(({ name }) => `\`${name}\``).join(' and ');
-  const detail = `another record of the same ${places} overlaps with \`${from.name}\` to \`${to.name}\``;
-  const members = [...on, from, to].map(({ name }) => ({ pointer: `/data/${name}`, code: 'conflict', detail }));
+/** A shard names no constraint: the key that has all places among the columns, or all keys. */
+function ofPlace(keys: readonly NoOverlap[], columns: ReadonlySet<string>): readonly NoOverlap[] {
+  const named = keys.filter(({ on }) => on.every(({ column }) => columns.has(column)));
+  const [most] = named.toSorted((a, b) => b.on.length - a.on.length);
+  return most === undefined ? keys : [most];
+}
+
+/** @param keys one of them is violated */
+function overlap(keys: readonly NoOverlap[]): Refusal {
+  const kinds = keys.map(({ on, from, to }) => {
+    const places = on.map(({ name }) => `\`${name}\``).join(' and ');
+    return `the same ${places} overlaps with \`${from.name}\` to \`${to.name}\``;
+  });
+  const detail = `another record of ${kinds.join(', or of ')}`;
+  const names = new Set(keys.flatMap(({ on, from, to }) => [...on, from, to].map(({ name }) => name)));
+  const members = Array.from(names, (name) => ({ pointer: `/data/${name}`, code: 'conflict', detail }));
   return new Refusal('conflict', detail, members);
 }
 

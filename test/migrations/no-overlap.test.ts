@@ -65,6 +65,24 @@ describe.each(KINDS)('no_overlap on %s', (kind) => {
     expect(await constraints()).toEqual([]);
   });
 
+  it('each of several places has a constraint, which is made and dropped alone', async () => {
+    const places = (...on: readonly string[]): Schema =>
+      bookings(`no_overlap: [${on.map((name) => `{ on: [${name}], from: at, to: until }`).join(', ')}]`, 'desk: int');
+    await open(places('room'));
+    const [first] = await constraints();
+    await applyMigration(db, places('room', 'desk'));
+    expect(await constraints()).toHaveLength(2);
+    expect((await planMigration(db, places('desk', 'room'))).statements).toEqual([]);
+    await db.run(insert(1, '01', '05'));
+    await db.run(raw('UPDATE bookings SET desk = 1'));
+    await db.run(insert(2, '01', '05'));
+    await expect(db.run(raw('UPDATE bookings SET desk = 1'))).rejects.toMatchObject({ kind: 'exclusion' });
+    await applyMigration(db, places('room'), { keepsExtra: true });
+    expect(await constraints()).toHaveLength(2);
+    await applyMigration(db, places('room'));
+    expect(await constraints()).toEqual([first]);
+  });
+
   it('the migration is refused while rows overlap, with the query that finds them', async () => {
     await open(PLAIN);
     for (const [at, until] of [

@@ -22,8 +22,10 @@ collections:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
     access: { view: '@record.owner = @request.auth.id', create: true, update: '@record.owner = @request.auth.id', delete: '@record.owner = @request.auth.id' }
   shifts:
-    no_overlap: { on: [nurse], from: first, to: after }
-    fields: { nurse: int, first: date, after: date }
+    no_overlap:
+      - { on: [nurse], from: first, to: after }
+      - { on: [chair], from: first, to: after }
+    fields: { nurse: int, chair: string, first: date, after: date }
     access: { view: true, create: true }
 `;
 const POINTERS = ['room', 'desk', 'starts_at', 'ends_at'].map((name) => `/data/${name} conflict`);
@@ -165,5 +167,21 @@ function suite(service: TestService): void {
       '/data/first conflict',
       '/data/after conflict',
     ]);
+  });
+
+  test('each of several places is held apart, and the answer names the one that is taken', async () => {
+    const shift = (data: object) => ann.client.post('/api/shifts', { data });
+    const days = { first: '2026-10-01', after: '2026-10-03' };
+    expect(outcomeOf(await shift({ nurse: 7, chair: 'a', ...days }))).toEqual(CREATED);
+    expect(outcomeOf(await shift({ nurse: 8, chair: 'b', ...days }))).toEqual(CREATED);
+    const { status, body } = await shift({ nurse: 9, chair: 'b', ...days });
+    expect([status, ...body.errors.map(({ pointer }: { pointer: string }) => pointer)]).toEqual([
+      409,
+      '/data/chair',
+      '/data/first',
+      '/data/after',
+    ]);
+    const { detail } = (await shift({ nurse: 7, chair: 'c', ...days })).body;
+    expect(detail).toBe('another record of the same `nurse` overlaps with `first` to `after`');
   });
 }

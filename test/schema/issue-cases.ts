@@ -94,6 +94,8 @@ export const ISSUE_CASES: readonly IssueCase[] = [
       ['{ on: [⟦bs], from: n, to: m }', 'no_overlap_on', '`bs` is a many_to_many'],
       ['{ on: [s], from: ⟦f, to: m }', 'no_overlap_time', 'expected a field of the type datetime, date, int, bigint'],
       ['{ on: [s], from: n, to: ⟦d }', 'no_overlap_time', '`n` is int, and `d` is date; expected one type'],
+      ['[{ on: [s], from: n, to: m }, { on: [⟦f], from: n, to: m }]', 'no_overlap_on', '`f` is float'],
+      ['[{ on: [s], from: n, to: m }, ⟦{ on: [s], from: n, to: m }]', 'no_overlap_twice', 'in the list already'],
       ["{ on: [s], from: n, to: m, where: '⟦@request.auth.email = @record.s' }", 'not_for_index', NOT_FOR_INDEX],
     ] as const
   ).map(([text, code, says]) => ({

@@ -21,7 +21,7 @@ export async function exclusionTypeSteps(
   tables: Iterable<Table>,
   isCluster: boolean,
 ): Promise<readonly Step[]> {
-  const excluding = [...tables].filter(({ exclusion }) => exclusion !== undefined);
+  const excluding = [...tables].filter(({ exclusions }) => exclusions.length > 0);
   const isShared = (table: Table): boolean => isCluster && table.tenantLayout !== undefined;
   const ofExtension = excluding.some(isShared) ? await extensionSteps(db) : [];
   return excluding.every(isShared) ? ofExtension : [...ofExtension, ...(await textRangeSteps(db))];
@@ -62,9 +62,11 @@ function overlapping({ on, from, to, range, where }: ExclusionKey, column: (name
   };
 }
 
-/** A statement for the table, or for each of its partitions. */
-export function addExclusions({ name, exclusion: key, tenantLayout }: Table, isCluster: boolean): readonly Sql[] {
-  if (key === undefined) return [];
+/** The statements for the table, or for each of its partitions. */
+export const addExclusions = (table: Table, isCluster: boolean): readonly Sql[] =>
+  table.exclusions.flatMap((key) => additionsOf(table, key, isCluster));
+
+function additionsOf({ name, tenantLayout }: Table, key: ExclusionKey, isCluster: boolean): readonly Sql[] {
   const isShared = isCluster && tenantLayout !== undefined;
   return holdersOf(name, key, { isPartitioned: !isCluster && tenantLayout?.kind === 'by' }).map(
     ({ table, constraint }) => addExclusion(table, constraint, { key, tenant: isShared ? tenantLayout : undefined }),
@@ -102,22 +104,33 @@ function addExclusion(table: string, constraint: string, { key, tenant }: Defini
   return sql`ALTER TABLE ${tableIdent(table)} ADD CONSTRAINT ${ident(constraint)} EXCLUDE USING gist (${list}) WHERE (${where})`;
 }
 
-/** The step that adds the missing constraint, then the steps that drop the constraints of former definitions. */
+/** The steps that add the missing constraints, then the steps that drop the constraints of former definitions. */
 export async function exclusionSteps(db: Queryable, t: TableDiff, isCluster: boolean): Promise<readonly Step[]> {
-  const { exclusion, name, tenantLayout } = t.table;
+  const { exclusions, name, tenantLayout } = t.table;
   const isPartitioned = !isCluster && tenantLayout?.kind === 'by';
-  const wanted = exclusion === undefined ? [] : holdersOf(name, exclusion, { isPartitioned });
+  const wanted = exclusions.flatMap((key) => holdersOf(name, key, { isPartitioned }));
   const existing = await readExclusions(db, t.actual.name, isPartitioned);
   const isWanted = ({ constraint }: Holder): boolean => wanted.some((each) => each.constraint === constraint);
+  const isMade = (key: ExclusionKey): boolean => {
+    const names = holdersOf(name, key, { isPartitioned }).map(({ constraint }) => constraint);
+    return existing.some(({ constraint }) => names.includes(constraint));
+  };
+  const steps: Step[] = [];
+  for (const key of exclusions) if (!isMade(key)) steps.push(...(await additionSteps(t, key, isCluster)));
+  if (steps.some(({ isImpossible }) => isImpossible === true)) return steps;
   const drops = existing
     .filter((each) => !isWanted(each))
     .map(({ table, constraint }) => ({
       sql: sql`ALTER TABLE ${tableIdent(table)} DROP CONSTRAINT IF EXISTS ${ident(constraint)}`,
-      // Nodes of a newer version may rely on it.
-      ...(exclusion === undefined && { isExtra: true }),
+      // Nodes of a newer version may rely on a constraint that no other one replaces.
+      ...(steps.length === 0 && { isExtra: true }),
     }));
-  if (exclusion === undefined || existing.some(isWanted)) return drops;
-  const [add, ...others] = addExclusions(t.table, isCluster);
+  return [...steps, ...drops];
+}
+
+async function additionSteps(t: TableDiff, exclusion: ExclusionKey, isCluster: boolean): Promise<readonly Step[]> {
+  const { name } = t.table;
+  const [add, ...others] = additionsOf(t.table, exclusion, isCluster);
   const broken = overlaps(t, exclusion);
   const [place] = exclusion.on;
   if (await t.finds(broken)) {
@@ -128,7 +141,7 @@ export async function exclusionSteps(db: Queryable, t: TableDiff, isCluster: boo
   }
   const rewrites = `the constraint on "${exclusion.from}" of "${name}" is built while all writers of the table wait`;
   const large = (await t.isLarge()) && { rewrites };
-  return [add!, ...others].map((statement): Step => ({ sql: statement, ...large })).concat(drops);
+  return [add!, ...others].map((statement): Step => ({ sql: statement, ...large }));
 }
 
 /** INVARIANT: a name that ends in a digest is of a constraint that an earlier schema declared. */

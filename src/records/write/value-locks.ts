@@ -22,7 +22,7 @@ type KeyMember = Field | BelongsTo;
 /** The members that another record may have taken: unique ones, and those with values that are unique within them. */
 function contestedMembers({ fields, relations, noOverlap }: Collection): readonly KeyMember[] {
   const members = [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
-  const places = noOverlap?.on.map(({ name }) => name) ?? [];
+  const places = (noOverlap ?? []).flatMap(({ on }) => on.map(({ name }) => name));
   const within = new Set([...members.filter(isUniqueMember).flatMap(withinOf), ...places]);
   return members.filter((member) => isUniqueMember(member) || within.has(member.name));
 }

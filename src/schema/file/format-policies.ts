@@ -70,7 +70,7 @@ function accessPaths(raw: unknown, collection: Path): readonly Path[] {
   const keys = members.map((path) => [...path.slice(0, -1), 'unique', 'where']);
   return [
     ...keys,
-    [...collection, 'no_overlap', 'where'],
+    ...keysOf(valueAt(raw, [...collection, 'no_overlap'])).map((key) => [...collection, 'no_overlap', ...key, 'where']),
     ...RULE_KEYS.map((key) => [...collection, 'access', key]),
     ...members.flatMap((path) => MEMBER_RULE_KEYS.map((key) => [...path, key])),
   ];
@@ -78,6 +78,9 @@ function accessPaths(raw: unknown, collection: Path): readonly Path[] {
 
 const checkPaths = (raw: unknown, collection: Path): readonly Path[] =>
   objectKeys(valueAt(raw, [...collection, 'checks'])).map((name) => [...collection, 'checks', name, 'when']);
+
+/** The paths of the keys in `no_overlap`, a mapping or a list of them. */
+const keysOf = (value: unknown): readonly Path[] => (Array.isArray(value) ? value.map((_, i) => [i]) : [[]]);
 
 const objectKeys = (value: unknown): readonly string[] =>
   typeof value === 'object' && value !== null ? Object.keys(value) : [];

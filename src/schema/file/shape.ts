@@ -321,9 +321,11 @@ const collection = z.strictObject({
   index: key(names.min(1), 'fields that it has by itself and that get an index, as `index: true` does for others', {
     examples: [['updated_at']],
   }),
-  no_overlap: key(noOverlap, 'no two records of one place overlap in time: bookings that race for a room give one', {
-    examples: [{ on: ['room'], from: 'starts_at', to: 'ends_at' }],
-  }),
+  no_overlap: key(
+    z.union([noOverlap, z.array(noOverlap).min(1)]),
+    'no two records of one place overlap in time: bookings that race for a room give one; a list has several places',
+    { examples: [{ on: ['room'], from: 'starts_at', to: 'ends_at' }] },
+  ),
   access: key(access, 'the rules of each action; an action without a rule is denied to everyone'),
   checks: key(
     z.record(name, check),

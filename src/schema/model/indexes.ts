@@ -1,6 +1,5 @@
 /** The indexes of a collection, and those that its policies lack. */
 
-import { present } from '../../invariant.ts';
 import { unindexed } from '../../policy/analyse/unindexed.ts';
 import { elementOf } from '../../policy/scalar-types.ts';
 import type { Catalog, Checked, CheckedOperand, Policy } from '../../policy/types.ts';
@@ -8,7 +7,15 @@ import { ident, type Sql, sql } from '../../sql.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
 import { INDEXABLE_LENGTH } from '../rules/field-rules.ts';
 import { keyColumnsOf } from './composite-key.ts';
-import { type BelongsTo, type Collection, type Field, isTenant, isUniqueMember, withinOf } from './model.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Field,
+  isTenant,
+  isUniqueMember,
+  type NoOverlap,
+  withinOf,
+} from './model.ts';
 import { constraintName, shortDigest } from './stored-names.ts';
 
 export interface IndexDefinition {
@@ -87,20 +94,20 @@ export const uniqueIndexes = (collection: KeyedCollection): readonly UniqueIndex
  * @param partition of the table that has it; default: the table itself
  */
 export function exclusionName(
-  { table, noOverlap }: Pick<Collection, 'table' | 'noOverlap'>,
+  { table }: Pick<Collection, 'table'>,
+  { on, from, to, where }: NoOverlap,
   partition: number | '' = '',
 ): string {
-  const { on, from, to, where } = present(noOverlap, 'no_overlap');
   const columns = [...on, from, to].map(({ column }) => column);
   const digest = shortDigest(JSON.stringify([columns, from.type, where?.text])).slice(0, 8);
   return constraintName(table, [from.column, digest], `apart${partition}`);
 }
 
 /** Each partition has an exclusion constraint of its own, and a shard appends a number to the name, or reports none. */
-export const isExclusion = (collection: Pick<Collection, 'table' | 'noOverlap'>, constraint: string): boolean =>
+export const isExclusion = (collection: Pick<Collection, 'table'>, key: NoOverlap, constraint: string): boolean =>
   constraint === '' ||
-  constraint.startsWith(exclusionName(collection)) ||
-  PARTITION_NUMBERS.some((partition) => exclusionName(collection, partition) === constraint);
+  constraint.startsWith(exclusionName(collection, key)) ||
+  PARTITION_NUMBERS.some((partition) => exclusionName(collection, key, partition) === constraint);
 
 /** The partitions of a table that is stored by tenant, without Citus. More would cost planning time, fewer would have more rows each. */
 export const PARTITION_NUMBERS: readonly number[] = Array.from({ length: 8 }, (_, partition) => partition);

@@ -165,7 +165,7 @@ export interface Collection extends CatalogCollection {
   readonly showsErrors: boolean;
   /** The collection has a feed of its changes. */
   readonly feed?: ChangeFeed;
-  readonly noOverlap?: NoOverlap;
+  readonly noOverlap?: readonly NoOverlap[];
   /** The changes of its records are kept. */
   readonly history?: RecordHistory;
   /** Deleted records are kept, and can be brought back. */

@@ -18,15 +18,34 @@ export function readNoOverlap(
   const declared = shape?.no_overlap;
   if (declared === undefined) return {};
   const path = ['collections', collection.name, 'no_overlap'];
+  if (!Array.isArray(declared)) return { noOverlap: readKey(collection, declared, { ...reading, path }) };
+  const seen = new Set<string>();
+  for (const [i, { on, from, to, where }] of declared.entries()) {
+    const key = JSON.stringify([on, from, to, where]);
+    const message = 'this place is in the list already; remove one of the two';
+    if (seen.has(key)) reading.source.report({ code: 'no_overlap_twice', message, path: [...path, i] });
+    seen.add(key);
+  }
+  return { noOverlap: declared.flatMap((key, i) => readKey(collection, key, { ...reading, path: [...path, i] })) };
+}
+
+type KeyShape = Exclude<NonNullable<CollectionShape['no_overlap']>, readonly unknown[]>;
+
+/** None if an error is reported. */
+function readKey(
+  collection: Bare,
+  declared: KeyShape,
+  { path, ...reading }: UniqueReading & { readonly path: Path },
+): readonly NoOverlap[] {
   const reader = new Reader(collection, path, reading);
   const on = declared.on.flatMap((name, i) => reader.place(name, [...path, 'on', i]) ?? []);
   const [from, to] = (['from', 'to'] as const).map((key) => reader.time(declared[key], [...path, key]));
-  if (from === undefined || to === undefined || on.length < declared.on.length) return {};
+  if (from === undefined || to === undefined || on.length < declared.on.length) return [];
   if (from.type !== to.type) reader.reportTypes(from, to);
   const { where: text } = declared;
   const at = { ...reading, collection: collection.name, path: [...path, 'where'] };
   const where = text === undefined ? undefined : readCondition(text, at);
-  return { noOverlap: { on, from, to, ...(where !== undefined && { where }) } satisfies NoOverlap };
+  return [{ on, from, to, ...(where !== undefined && { where }) }];
 }
 
 class Reader {
