@@ -1,5 +1,11 @@
 /** A second factor: enrolment, sign-ins in two steps, recovery codes, removal. */
 import { expect, test } from 'vitest';
+import {
+  closeChallenge,
+  countWrongAnswer,
+  type ReadChallenge,
+  readChallenge,
+} from '../../src/auth/factors/challenges.ts';
 import { issueProof } from '../../src/auth/mail/email-tokens.ts';
 import { raw, sql, text, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
@@ -154,6 +160,18 @@ describeOnBoth(
       expect(wrong.map(codeOf)).toEqual(Array(5).fill(WRONG));
       expect(codeOf(await answer(challenge, await unspentCode(service.app.db, person)))).toBe(WRONG);
       expect((await answer(await challengeOf(person.email), codeOfApp(person.secret))).status).toBe(200);
+    });
+
+    test('of answers that are checked at once, a right one finishes nothing after a wrong one was counted', async () => {
+      const { db } = service.app;
+      const person = await newEnrolled(service.anonymous);
+      const challenge = await challengeOf(person.email);
+      const [first, second] = [await readChallenge(db, challenge), await readChallenge(db, challenge)];
+      await countWrongAnswer(db, first!);
+      const close = (read: ReadChallenge) => db.transaction((tx) => closeChallenge(tx, read));
+      expect(await close(second!)).toBe(false);
+      const third = await readChallenge(db, challenge);
+      expect([third?.tries, await close(third!), await close(third!)]).toEqual([1, true, false]);
     });
 
     test('a challenge ends after five minutes, and with the password, the sessions and the account', async () => {

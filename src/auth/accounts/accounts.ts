@@ -8,7 +8,13 @@ import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
-import { type Challenged, closeChallenge, openChallenge, tryChallenge } from '../factors/challenges.ts';
+import {
+  type Challenged,
+  closeChallenge,
+  countWrongAnswer,
+  openChallenge,
+  readChallenge,
+} from '../factors/challenges.ts';
 import { type CodeCheck, wrongCode } from '../factors/code-check.ts';
 import { type FactorMethod, factorMethods } from '../factors/factor-rows.ts';
 import type { Limiter } from '../limits/limiter.ts';
@@ -122,11 +128,12 @@ export class Accounts {
   async answerChallenge({ challenge, method, code, client }: ChallengeAnswer): Promise<Issued> {
     const { db, codes, limiter } = this.#parts;
     await limiter.refresh(client);
-    const first = await tryChallenge(db, challenge);
+    const first = await readChallenge(db, challenge);
     if (first === undefined) throw wrongCode();
     const { userId, guest } = first;
-    const secrets = await codes.spend({ userId, code, method, client }, async (tx) => {
-      if (!(await closeChallenge(tx, challenge))) throw wrongCode();
+    const onWrong = (): Promise<void> => countWrongAnswer(db, first);
+    const secrets = await codes.spend({ userId, code, method, client, onWrong }, async (tx) => {
+      if (!(await closeChallenge(tx, first))) throw wrongCode();
       return this.#begin(tx, { userId, method: first.method, guest, client, secondFactor: true });
     });
     this.#parts.outbox.wake();

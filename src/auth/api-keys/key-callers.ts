@@ -7,11 +7,13 @@ import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Caller } from '../caller.ts';
 import { invalidToken } from '../sessions/access-tokens.ts';
+import { hashSecret } from '../sessions/secrets.ts';
 import { type ApiKeyState, apiKeyStateOf } from './api-key-rows.ts';
-import { KeyBounds } from './key-bounds.ts';
-import { readKeyToken } from './key-token.ts';
+import { type BoundsInput, KeyBounds } from './key-bounds.ts';
+import { idPartOf, readKeyToken } from './key-token.ts';
 
 const MAX_REMEMBERED = 10_000;
+const MAX_COMMON = 1_000;
 
 interface KnownKey {
   /** Milliseconds, before the key was read. */
@@ -31,6 +33,7 @@ interface KeyCallerParts {
 export class KeyCallers {
   readonly #parts: KeyCallerParts;
   readonly #known = new BoundedMap<string, KnownKey>(MAX_REMEMBERED);
+  readonly #common = new CommonParts();
   #loading = new Map<string, Promise<KnownKey | undefined>>();
   /** INVARIANT: a key that was read before the last change of any is used, but not remembered. */
   #changes = 0;
@@ -41,10 +44,11 @@ export class KeyCallers {
 
   /** Throws `invalid_token`. Synchronous for a remembered key. */
   authenticate(text: string): Caller | Promise<Caller> {
+    // The hash of a remembered key says more of the text than its form and its checksum do.
+    const known = this.#recent(idPartOf(text));
+    if (known !== undefined) return callerBy(known, hashSecret(text));
     const token = readKeyToken(text);
     if (token === undefined) throw invalidToken();
-    const known = this.#recent(token.id);
-    if (known !== undefined) return callerBy(known, token.hash);
     return this.#load(token.id).then((loaded) => callerBy(loaded, token.hash));
   }
 
@@ -93,22 +97,46 @@ export class KeyCallers {
     const at = performance.now();
     const changes = this.#changes;
     const state = await apiKeyStateOf(inLane(this.#parts.db, 'urgent'), id);
-    const caller = state && callerOfState(state, this.#parts.schema);
+    const caller = state && callerOfState(state, this.#parts.schema, this.#common);
     if (state === undefined || caller === undefined) return undefined;
     const { createdBy, hash, formerHash, formerUntil, expiresAt } = state;
     const known = { at, state: { createdBy, hash, formerHash, formerUntil, expiresAt }, caller };
-    if (changes === this.#changes) this.#known.set(id, known);
+    // INVARIANT: `id` may be a slice of the token, which would keep the whole token in memory.
+    if (changes === this.#changes) this.#known.set(state.id, known);
     return known;
   }
 }
 
+/** Many keys have the same roles and the same bounds: the callers share them. */
+class CommonParts {
+  readonly #roles = new BoundedMap<string, readonly string[]>(MAX_COMMON);
+  readonly #bounds = new BoundedMap<string, KeyBounds>(MAX_COMMON);
+
+  roles(made: readonly string[]): readonly string[] {
+    return commonOf(this.#roles, JSON.stringify(made), () => Object.freeze(made));
+  }
+
+  bounds({ limit, addresses, origins }: BoundsInput): KeyBounds {
+    const input = { limit, addresses, origins };
+    return commonOf(this.#bounds, JSON.stringify(input), () => new KeyBounds(input));
+  }
+}
+
+function commonOf<T>(known: BoundedMap<string, T>, text: string, make: () => T): T {
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  const made = make();
+  known.set(text, made);
+  return made;
+}
+
 /** Without guests, the publishable keys of a former schema open nothing. */
-export function callerOfState(state: ApiKeyState, schema: Schema): Caller | undefined {
+export function callerOfState(state: ApiKeyState, schema: Schema, common = new CommonParts()): Caller | undefined {
   const { id, isPublishable } = state;
-  const shared = { principal: id, sessionId: id, by: 'key', bounds: new KeyBounds(state) } as const;
+  const shared = { principal: id, sessionId: id, by: 'key', bounds: common.bounds(state) } as const;
   if (isPublishable)
     return schema.guests ? Object.freeze({ ...shared, kind: 'guest', isShared: true, auth: GUEST_ROW }) : undefined;
-  const roles = Object.freeze(effectiveRoles(schema, state.roles));
+  const roles = common.roles(effectiveRoles(schema, state.roles));
   return Object.freeze({ ...shared, kind: 'key', auth: Object.freeze({ id, roles, second_factor: false }) });
 }
 

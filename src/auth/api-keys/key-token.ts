@@ -22,6 +22,11 @@ export function newKeyToken(id: string): { readonly token: string; readonly hash
   return { token, hash: hashSecret(token) };
 }
 
+const ID = { start: KEY_PREFIX.length, end: KEY_PREFIX.length + 36 } as const;
+
+/** The place of the id: of a text that may be no key at all. The hash decides. */
+export const idPartOf = (text: string): string => text.slice(ID.start, ID.end);
+
 /** Undefined: no key of this service has the text. */
 export function readKeyToken(text: string): KeyToken | undefined {
   const { id, sum } = TOKEN.exec(text)?.groups ?? {};

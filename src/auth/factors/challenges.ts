@@ -39,27 +39,50 @@ export async function openChallenge(tx: Transaction, first: FirstStep): Promise<
   return { challenge, methods };
 }
 
-/** Counts a try, before it is checked. Undefined: the challenge is unknown, has expired, or has no try left. */
-export async function tryChallenge(db: Database, challenge: string): Promise<FirstStep | undefined> {
+/** A challenge as it was read. */
+export interface ReadChallenge extends FirstStep {
+  readonly hash: string;
+  /** The wrong answers before. */
+  readonly tries: number;
+}
+
+/** Undefined: the challenge is unknown, has expired, or has no try left. */
+export async function readChallenge(db: Database, challenge: string): Promise<ReadChallenge | undefined> {
   if (!isSecret(challenge)) return undefined;
-  const [cells] = await db.write(sql`
-    UPDATE "_auth_challenges" c
-       SET tries = c.tries + 1
-      FROM "users" u
-     WHERE c.hash = ${text(hashSecret(challenge))}
+  const hash = hashSecret(challenge);
+  const [cells] = await db.rows(sql`
+    SELECT c.user_id, c.method, c.tries, c.guest_session
+      FROM "_auth_challenges" c
+      JOIN "users" u ON u.id = c.user_id
+     WHERE c.hash = ${text(hash)}
        AND c.expires_at > now()
        AND c.tries < ${param('int8', MAX_TRIES)}
-       AND u.id = c.user_id
-       AND ${NOT_DISABLED}
- RETURNING c.user_id, c.method, c.guest_session`);
+       AND ${NOT_DISABLED}`);
   if (cells === undefined) return undefined;
-  const { userId, method } = namedCells(cells, 'userId', 'method');
-  return { userId, method: method as SessionStart['method'], guest: cells[2] ?? undefined };
+  const { userId, method, tries } = namedCells(cells, 'userId', 'method', 'tries');
+  return { hash, userId, method: method as SessionStart['method'], tries: Number(tries), guest: cells[3] ?? undefined };
 }
 
 const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
 
-/** Returns false if it was finished or voided meanwhile. */
-export async function closeChallenge(tx: Transaction, challenge: string): Promise<boolean> {
-  return (await tx.run(sql`DELETE FROM "_auth_challenges" WHERE hash = ${text(hashSecret(challenge))}`)) > 0;
+/** Counts a wrong answer, before it is reported. */
+export async function countWrongAnswer(db: Database, { hash }: ReadChallenge): Promise<void> {
+  await db.run(sql`
+    UPDATE "_auth_challenges"
+       SET tries = tries + 1
+     WHERE hash = ${text(hash)}
+       AND tries < ${param('int8', MAX_TRIES)}`);
+}
+
+/**
+ * Returns false if the challenge was finished or voided meanwhile, or another answer was counted: of answers that
+ * arrive at once, none is checked beyond the tries that answers one by one would have.
+ */
+export async function closeChallenge(tx: Transaction, { hash, tries }: ReadChallenge): Promise<boolean> {
+  const closed = await tx.run(sql`
+    DELETE FROM "_auth_challenges"
+     WHERE hash = ${text(hash)}
+       AND tries = ${param('int8', tries)}
+       AND expires_at > now()`);
+  return closed > 0;
 }

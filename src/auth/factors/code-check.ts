@@ -16,6 +16,8 @@ export interface CodeClaim {
   /** Default: any. */
   readonly method?: FactorMethod | undefined;
   readonly client: RequestClient;
+  /** Runs before a wrong code is reported. */
+  readonly onWrong?: (() => Promise<void>) | undefined;
 }
 
 export interface CodeCheckParts {
@@ -52,11 +54,12 @@ export class CodeCheck {
     work: (attempt: Attempt) => Promise<{ readonly done: T } | undefined>,
   ): Promise<T> {
     const { db, limiter } = this.#parts;
-    const { userId, sessionId, client } = claim;
+    const { userId, sessionId, client, onWrong } = claim;
     try {
       return await limiter.codeAttempt(userId, async (attempt) => {
         const outcome = await work(attempt);
         if (outcome !== undefined) return outcome.done;
+        await onWrong?.();
         await attempt.failed();
         await recordAudit(db, { event: 'second_factor_failed', userId, sessionId, client });
         throw wrongCode();

@@ -51,6 +51,8 @@ export interface Limiter {
 const KNOWN_DAYS = 30;
 /** Password checks that each network, and each account, may have under way and waiting on this node. */
 const PASSWORD_CHECKS = { running: 4, waiting: 64 };
+/** Checks of codes that each account may have under way and waiting on this node. */
+const CODE_CHECKS = { running: 1, waiting: 64 };
 
 /** Invitations that a principal may send. */
 const INVITATIONS: Rate = { points: 100, window: 3_600 };
@@ -101,6 +103,7 @@ type CounterName = keyof typeof COUNTERS;
 class DatabaseLimiter implements Limiter {
   readonly #db: Database;
   readonly #passwordChecks = new QueuePerKey(PASSWORD_CHECKS, tooManyAtOnce);
+  readonly #codeChecks = new QueuePerKey(CODE_CHECKS, tooManyAtOnce);
   readonly #counters: Readonly<Record<CounterName, AttemptCounter>>;
   readonly #questions: AttemptCounter;
   readonly #invitations: AttemptCounter;
@@ -145,10 +148,13 @@ class DatabaseLimiter implements Limiter {
   }
 
   async codeAttempt<T>(userId: string, work: (attempt: Attempt) => Promise<T>): Promise<T> {
-    await this.#codes.check(userId);
-    return work({
-      failed: async () => void (await this.#codes.spend(userId)),
-      succeeded: () => this.#codes.check(userId),
+    // Codes that arrive at once would all be checked before the first of them is counted.
+    return this.#codeChecks.run(userId, async () => {
+      await this.#codes.check(userId);
+      return work({
+        failed: async () => void (await this.#codes.spend(userId)),
+        succeeded: () => this.#codes.check(userId),
+      });
     });
   }
 

@@ -2,7 +2,7 @@
  * Opaque tokens: 256 random bits, stored only as a hash. A slow hash would add nothing: 256 bits
  * cannot be guessed.
  */
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, hash, randomBytes } from 'node:crypto';
 
 const SECRET_BYTES = 32;
 /** The form of every opaque token. */
@@ -10,7 +10,7 @@ export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export const newSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url');
 
-export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+export const hashSecret = (secret: string): string => hash('sha256', secret, 'base64url');
 
 export const isSecret = (text: string): boolean => SECRET.test(text);
 
