@@ -38,14 +38,19 @@ export interface AnyTypes extends CollectionTypes {
   readonly filters: Readonly<Record<string, unknown>>;
 }
 
-type Words = 'expand' | 'through' | 'sort' | 'group_by' | 'dated';
+type Words = 'expand' | 'through' | 'sort' | 'group_by' | 'dated' | 'points';
 /** Any text where the types name none. */
 type NamesOf<T extends CollectionTypes, K extends Words> = T extends { readonly [P in K]: infer Names extends string }
   ? Names
   : string;
 type Relations<T extends CollectionTypes> = NamesOf<T, 'expand'>;
 type LinkedName<T extends CollectionTypes> = `${NamesOf<T, 'through'>}.${string}`;
-type SortName<T extends CollectionTypes> = 'id' | NamesOf<T, 'sort'> | `${NamesOf<T, 'sort'>}:text` | LinkedName<T>;
+type SortName<T extends CollectionTypes> =
+  | 'id'
+  | NamesOf<T, 'sort'>
+  | `${NamesOf<T, 'sort'>}:text`
+  | `${NamesOf<T, 'points'>}:from(${number} ${number})`
+  | LinkedName<T>;
 type SortKey<T extends CollectionTypes> = SortName<T> | `-${SortName<T>}`;
 type GroupKey<T extends CollectionTypes> =
   | NamesOf<T, 'group_by'>

@@ -92,6 +92,7 @@ function orderEntries(collection: Collection): readonly string[] {
     `sort: ${named(ordered)}`,
     `group_by: ${named([...ordered, ...references.filter(({ kind }) => kind === 'belongs_to')])}`,
     `dated: ${named(ordered.filter(({ type }) => isInstant(type) || isDay(type)))}`,
+    `points: ${named([...collection.fields.values()].filter(({ type }) => type === 'point'))}`,
   ];
 }
 

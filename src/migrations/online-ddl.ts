@@ -93,7 +93,8 @@ export function uniqueOnline(t: TableDiff, { columns, why, left, ...attached }: 
 
 export function createIndexConcurrently(table: Table, columns: readonly string[]): Sql {
   const index = ident(constraintName(table.name, columns, 'idx'));
-  const method = raw(indexMethod(table, columns) === undefined ? '' : 'USING gin ');
+  const using = indexMethod(table, columns);
+  const method = raw(using === undefined ? '' : `USING ${using} `);
   return sql`CREATE INDEX CONCURRENTLY ${index} ON ${tableIdent(table.name)} ${method}(${columnList(columns)})`;
 }
 

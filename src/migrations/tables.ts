@@ -396,9 +396,11 @@ function fillOf(value: Default, type: Field['type']): string | undefined {
 const targetOf = ({ collections }: Schema, { collection }: Relation): Collection =>
   present(collections.get(collection), `collection ${collection}`);
 
-/** The method of an index; undefined: the default of PostgreSQL. A list is indexed by its elements. */
-export function indexMethod({ columns }: Table, [first]: readonly string[]): 'gin' | undefined {
-  return columns.find(({ name }) => name === first)?.type.endsWith('[]') ? 'gin' : undefined;
+/** The method of an index; undefined: the default of PostgreSQL. A list is indexed by its elements, a point by its place. */
+export function indexMethod({ columns }: Table, [first]: readonly string[]): 'gin' | 'gist' | undefined {
+  const type = columns.find(({ name }) => name === first)?.type;
+  if (type === 'point') return 'gist';
+  return type?.endsWith('[]') ? 'gin' : undefined;
 }
 
 export const stringLiteral = (text: string): Sql => raw(quotedText(text));

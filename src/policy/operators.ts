@@ -214,6 +214,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     symbol: 'within',
     family: 'place',
     sides: 'place',
+    sargable: true,
     holds: (left, right) => isWithin(textOf(left), textOf(right)),
     js: (left, right) => `isWithin(${left}, ${right})`,
     doc: 'a point lies within a distance (`m`, `km`) of a latitude and longitude',

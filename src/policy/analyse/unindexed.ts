@@ -30,7 +30,7 @@ export function unindexed(checked: Checked, catalog: Catalog, collection: string
   const columns = fields.map(({ column }) => column);
   const createIndex = fields
     .map(({ column, type }) => {
-      const method = elementOf(type) ? 'USING gin ' : '';
+      const method = type === 'point' ? 'USING gist ' : elementOf(type) ? 'USING gin ' : '';
       return `CREATE INDEX ON ${tableIdent(table).text} ${method}(${ident(column).text});`;
     })
     .join('\n');

@@ -1,11 +1,12 @@
 /** The meaning of the operators in SQL. Apart from their table, which pages have without SQL. */
 import type { CompareOp } from '../../../grammar/syntax.ts';
 import { invariant } from '../../invariant.ts';
-import { empty, join, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
+import { join, raw, type Sql, type SqlType, sql } from '../../sql.ts';
 import type { ConditionOperand } from '../condition.ts';
 import { foldedColumn } from '../fold.ts';
 import { elementOf, isText, scalarOf } from '../scalar-types.ts';
-import { boxAround, circleOf, HALF, RADIANS, SINE, STEADY } from '../scalars/places.ts';
+import { boxAround, circleOf } from '../scalars/places.ts';
+import { ofHaversine } from './distance.ts';
 
 /**
  * The two sides of a test as SQL. `render` prints a side, `successor` the least string above
@@ -101,37 +102,17 @@ function startsWith({ left, right, negated, render, successor }: SqlSides): Sql 
   return sql`(${join(high ? [low, high, test] : [low, test], ' AND ')})`;
 }
 
-/** The steps of the formula have names. */
-const named = (name: string): Sql => raw(`"${name}"`);
-const [A, B, C, LNG, LAT] = ['a', 'b', 'c', 'lng', 'lat'].map(named) as [Sql, Sql, Sql, Sql, Sql];
-
-/** Each step is made once: a planner that merged the steps would write their text out, a hundred times over. */
-const step = (values: readonly Sql[], from: Sql = empty): Sql => sql`(SELECT ${join(values, ', ')}${from} OFFSET 0)`;
-
-/** The steps of `isWithin`, in its order. An index finds the places of a box around the circle. */
+/** As `isWithin`. An index finds the places of a box around the circle. */
 function placeWithin({ left, right, negated, render, literal }: SqlSides): Sql {
   invariant(right.kind === 'literal', 'the circle is in the text');
   const circle = circleOf(String(right.value));
   const number = (value: number): Sql => literal('float8', value);
-  const constant = (value: number): Sql => typedLiteral('float8', value);
   const point = sql`(${render(left)})`;
-  const apart = sql`abs(${LNG} - ${number(circle.lng)})`;
-  const steady = (value: Sql): Sql => sql`(${value} + ${constant(STEADY)} - ${constant(STEADY)})`;
-  const angles = [
-    sql`${steady(sql`${LAT} - ${number(circle.lat)}`)} * ${constant(HALF)}`,
-    sql`(${constant(90)} - abs(${LAT})) * ${constant(RADIANS)}`,
-    sql`${steady(sql`least(${apart}, ${constant(360)} - ${apart})`)} * ${constant(HALF)}`,
-  ];
-  const sine = (x: string): Sql => {
-    const [last, ...others] = SINE.toReversed().map(constant);
-    const sum = others.reduce((made, each) => sql`(${made} * (${named(x)} * ${named(x)}) + ${each})`, last!);
-    return sql`${named(x)} * ${sum}`;
-  };
-  const sines = step(['x', 'y', 'z'].map(sine), sql` FROM ${step(angles)} AS angles (x, y, z)`);
-  const found = sql`(SELECT ${A} * ${A} + ${number(circle.cosine)} * ${B} * ${C} * ${C} <= ${number(circle.most)} FROM ${sines} AS sines (a, b, c))`;
-  const place = step([sql`p[0]`, sql`p[1]`], sql` FROM ${step([point])} AS point (p)`);
-  const isOnEarth = sql`abs(${LNG}) <= ${constant(180)} AND abs(${LAT}) <= ${constant(90)}`;
-  const test = sql`(SELECT CASE WHEN NOT (${isOnEarth}) THEN FALSE ELSE ${found} END FROM ${place} AS place (lng, lat))`;
+  const centre = { lat: number(circle.lat), lng: number(circle.lng), cosine: number(circle.cosine) };
+  const test = ofHaversine(point, centre, {
+    of: (haversine) => sql`${haversine} <= ${number(circle.most)}`,
+    beyond: raw('FALSE'),
+  });
   if (negated) return sql`NOT ${test}`;
   const [west, south, east, north] = boxAround(circle).map(number) as [Sql, Sql, Sql, Sql];
   return sql`(${point} <@ box(point(${west}, ${south}), point(${east}, ${north})) AND ${test})`;

@@ -15,25 +15,51 @@ export interface SortPath {
   readonly field: CatalogField | undefined;
   /** The order is that of the folded copy: `Äpfel`, `apple`, `Zoë`. */
   readonly isFolded?: true;
+  /** The order is that of the distance from there, the nearest first. */
+  readonly from?: Place;
+}
+interface Place {
+  /** Degrees. */
+  readonly lat: number;
+  readonly lng: number;
 }
 /** After the path: the order of people, who tell letters from their accents and cases last. */
 const FOLDED = ':text';
+/** After the path to a point. */
+const FROM = /:from\((-?\d{1,3}(?:\.\d{1,15})?) (-?\d{1,3}(?:\.\d{1,15})?)\)$/;
+const FROM_FORM = '`:from(LAT LNG)`, in degrees, such as `:from(52.1 4.3)`';
 
 /** A message where the text is not such a path. */
 export function sortPathOf(text: string, collection: string, catalog: Catalog): SortPath | string {
   const isFolded = text.endsWith(FOLDED);
-  const path = toOnePathOf(isFolded ? text.slice(0, -FOLDED.length) : text, collection, catalog);
+  const colon = text.indexOf(':from');
+  const from = colon < 0 ? undefined : placeOf(text.slice(colon));
+  if (typeof from === 'string') return from;
+  const end = from === undefined ? (isFolded ? -FOLDED.length : undefined) : colon;
+  const path = toOnePathOf(text.slice(0, end), collection, catalog);
   if (typeof path === 'string') return path;
   const { steps, at, last, part } = path;
   const field = part ?? at.fields.get(last);
   if (field === undefined && last !== 'id') return notScalar(last, at);
+  if (from !== undefined) {
+    if (field?.type === 'point') return { steps, at: at.name, field, from };
+    return `\`${last}\` is no place to measure from; expected a field of the type \`point\``;
+  }
   if (isFolded) {
     if (field?.search) return { steps, at: at.name, field, isFolded };
     return `\`${last}\` keeps no folded copy to sort by; expected a string field with \`search: true\``;
   }
   if (field !== undefined && scalarOf(field.type).sorts === false)
-    return `\`${last}\` is ${scalarOf(field.type).label}, which have no order`;
+    return `\`${last}\` is ${scalarOf(field.type).label}, which have no order${field.type === 'point' ? `; expected ${FROM_FORM} after it` : ''}`;
   return { steps, at: at.name, field };
+}
+
+/** A message where the text is not a place on the Earth. */
+function placeOf(text: string): Place | string {
+  const [, lat, lng] = FROM.exec(text)?.map(Number) ?? [];
+  if (lat === undefined || lng === undefined) return `\`${text.slice(0, 64)}\`: expected ${FROM_FORM}`;
+  if (Math.abs(lat) <= 90 && Math.abs(lng) <= 180) return { lat, lng };
+  return `${lat} ${lng} is not on the Earth; a latitude is within 90, a longitude within 180 degrees`;
 }
 
 interface ToOnePath {

@@ -5,9 +5,12 @@
  * the page does. `windowOf` limits how many rows of the order a statement takes.
  */
 import type { Cells } from '../../database/contract.ts';
+import { present } from '../../invariant.ts';
 import type { Facts } from '../../policy/column-facts.ts';
+import { ofHaversine } from '../../policy/emit/distance.ts';
 import type { SortPath } from '../../policy/filters/sort-path.ts';
 import { foldedColumn } from '../../policy/fold.ts';
+import { RADIANS } from '../../policy/scalars/places.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import type { Position } from './cursor.ts';
@@ -138,13 +141,26 @@ export interface Sorting {
   readonly descending: boolean;
 }
 
+/** Values of the place that a key measures from. Default: those of the sort itself. */
+export type CentreValues = (key: number) => { readonly lat: unknown; readonly lng: unknown; readonly cosine: unknown };
+
+export function centreOf({ path: { from } }: Sorting) {
+  const { lat, lng } = present(from, 'a place to measure from');
+  return { lat, lng, cosine: Math.cos(lat * RADIANS) };
+}
+
 /**
  * Ends with the id, which breaks ties; what comes after it would settle nothing.
  * @param settled the first sorts of which all rows have one value
  */
-export function keysetOf(sorts: readonly Sorting[], row: SeenRow, settled = 0): Keyset {
+export function keysetOf(
+  sorts: readonly Sorting[],
+  row: SeenRow,
+  settled = 0,
+  centre: CentreValues = (i) => centreOf(sorts[i]!),
+): Keyset {
   const at = sorts.findIndex(isById);
-  const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting) => sortKey(sorting, row));
+  const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting, i) => sortKey(sorting, row, () => centre(i)));
   return new Keyset([...keys, ...idKeys(row, at >= 0 && sorts[at]!.descending)], settled);
 }
 
@@ -170,8 +186,14 @@ const idKeys = (
     isIndexed: true,
   }));
 
-function sortKey({ path, descending }: Sorting, row: SeenRow): Key {
+function sortKey({ path, descending }: Sorting, row: SeenRow, centre: () => ReturnType<CentreValues>): Key {
   const { steps, field, isFolded } = path;
+  if (path.from !== undefined) {
+    const { lat, lng, cosine } = centre();
+    const [y, x, z] = [lat, lng, cosine].map((value) => sql`${param('float8', value)}`) as [Sql, Sql, Sql];
+    const distance = ofHaversine(columnOnPath(path, row), { lat: y, lng: x, cosine: z }, { beyond: raw('NULL') });
+    return { sql: distance, type: 'float8', nullable: true, descending, isIndexed: false };
+  }
   const own = steps.length === 0 && field !== undefined;
   const mask = own ? maskOf(row, row.collection, memberOf(field)) : undefined;
   const read = isFolded ? { ...path, field: { ...field!, column: foldedColumn(field!.column) } } : path;
@@ -227,8 +249,8 @@ export function isInOrderOfIndex(
   [first]: readonly Sorting[],
 ): boolean {
   if (first === undefined || isById(first)) return true;
-  const { steps, field, isFolded } = first.path;
-  if (steps.length > 0 || field === undefined || isFolded || !pages.indexedOf(collection).has(field.column))
-    return false;
+  const { steps, field, isFolded, from } = first.path;
+  const isOfValues = field !== undefined && isFolded === undefined && from === undefined;
+  if (steps.length > 0 || !isOfValues || !pages.indexedOf(collection).has(field.column)) return false;
   return (member(collection.name, field.name, 'read')?.verdict ?? 'allow') === 'allow';
 }

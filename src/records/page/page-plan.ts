@@ -33,6 +33,7 @@ import type { Position } from './cursor.ts';
 import { conditionOf, type WalkedRows, walkedIds } from './first-ids.ts';
 import {
   anyWindowOf,
+  centreOf,
   columnOrderOf,
   isById,
   type Keyset,
@@ -186,8 +187,8 @@ export function pageShape({ name }: AccessContext['collection'], page: AskedPage
   const { request, position, endsEarly, filters, related, rule, whole, tenant, settled, way, isPlannedFor } = page;
   const { members, expands = [], sort = [], limit, offset } = request;
   const order = sort.map(
-    ({ path: { steps, field }, descending }) =>
-      `${steps.map(({ relation }) => `${relation.name}.`).join('')}${field?.name ?? 'id'}${descending ? '-' : ''}`,
+    ({ path: { steps, field, isFolded, from }, descending }) =>
+      `${steps.map(({ relation }) => `${relation.name}.`).join('')}${field?.name ?? 'id'}${isFolded ? ':' : ''}${from ? '@' : ''}${descending ? '-' : ''}`,
   );
   const after = position?.map((cell) => (cell === null ? 'n' : 'v')).join('');
   const window =
@@ -245,6 +246,11 @@ export class PagePlan {
   }
 }
 
+const centreValue =
+  (i: number, name: 'lat' | 'lng' | 'cosine') =>
+  ({ page }: PageValues): number =>
+    centreOf(page.request.sort![i]!)[name];
+
 /** Makes the statements of a shape; its permits, filters and numbers have places instead of values. */
 class PageStatements {
   readonly keyset: Keyset;
@@ -300,7 +306,12 @@ class PageStatements {
     this.#tests = page.way === undefined ? this.#filters : printed({ isLookedUp: true });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
-    this.keyset = keysetOf(sort, { scope, visibility, collection: collection.name, alias: 't' }, settled);
+    const row = { scope, visibility, collection: collection.name, alias: 't' };
+    this.keyset = keysetOf(sort, row, settled, (i) => ({
+      lat: new Place(centreValue(i, 'lat')),
+      lng: new Place(centreValue(i, 'lng')),
+      cosine: new Place(centreValue(i, 'cosine')),
+    }));
     const members = withExpanded(request.members, request.expands ?? []);
     this.view = new RecordView(store, access, { collection: collection.name, members, tenant });
     this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;

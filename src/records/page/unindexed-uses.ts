@@ -26,9 +26,9 @@ export function unindexedUses(
   if (isServed) return [];
   const filtered = new Set(unserved.flatMap((columns = []) => columns.map(({ name }) => name)));
   const [first] = request.sort ?? [];
-  // No index has the order of folded copies.
-  const isServable = first !== undefined && first.path.steps.length === 0 && !first.path.isFolded;
-  const sorted = isServable ? first.path.field : undefined;
+  // No index has the order of folded copies and of distances.
+  const { steps = [], field, isFolded, from } = first?.path ?? {};
+  const sorted = steps.length > 0 || isFolded || from ? undefined : field;
   return [
     ...[...filtered].map((field) => ({ collection: collection.name, field, use: 'filter' as const })),
     ...(sorted === undefined || indexed.has(sorted.column)

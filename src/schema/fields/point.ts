@@ -17,14 +17,13 @@ const inJson = (value: number): string => JSON.stringify(Number.isFinite(value) 
 
 export const point: FieldKind = {
   name: 'point',
-  doc: 'a place on the Earth, `{"lat": 52.1, "lng": 4.3}` in degrees; `within` measures on a sphere of 6,371 km',
+  doc: 'a place on the Earth, `{"lat": 52.1, "lng": 4.3}` in degrees; `within` measures on a sphere of 6,371 km; with `index: true` it finds them by an index (GiST)',
   ...asInPolicies(SCALARS.point),
   column: 'point',
   hasColumnDefault: false,
   expected: EXPECTED,
   bounds: 'none',
   hasEnum: false,
-  isIndexable: false,
   fromJson(value) {
     const read =
       typeof value === 'object' && value !== null && !Array.isArray(value) ? readPoint(plain(value)) : undefined;

@@ -1,7 +1,7 @@
 /** The indexes of a collection, and those that its policies lack. */
 
 import { unindexed } from '../../policy/analyse/unindexed.ts';
-import { elementOf } from '../../policy/scalar-types.ts';
+import { elementOf, scalarOf } from '../../policy/scalar-types.ts';
 import type { Catalog, Checked, CheckedOperand, Policy } from '../../policy/types.ts';
 import { ident, type Sql, sql } from '../../sql.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
@@ -21,7 +21,7 @@ import { constraintName, shortDigest } from './stored-names.ts';
 export interface IndexDefinition {
   /**
    * In a distributed collection the tenant comes first. A column that is not unique is followed by
-   * the id, so that the index returns a page in its order. A list is alone, in an index of its elements.
+   * the id, so that the index returns a page in its order. A list or a point is alone, in an index of its elements or places.
    */
   readonly columns: readonly string[];
   /** Undefined: the index belongs to a key of several columns. */
@@ -43,7 +43,7 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   }
   const add = (serves: string, because: Reason): void => {
     if (definitions.some((made) => made.serves === serves)) return;
-    const columns = isListColumn(collection, serves) ? [serves] : [...tenant, serves, ...keyColumnsOf(collection)];
+    const columns = hasNoOrder(collection, serves) ? [serves] : [...tenant, serves, ...keyColumnsOf(collection)];
     definitions.push({ columns: [...new Set(columns)], serves, unique: false, because });
   };
   for (const { column, index } of collection.fields.values()) if (index) add(column, 'declared');
@@ -57,10 +57,10 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   return definitions;
 }
 
-/** An index of a list finds the records by its elements, and has no order. */
-function isListColumn({ fields }: Pick<Collection, 'fields'>, column: string): boolean {
+/** An index of lists or points finds the records by an element or a place, and has no order. */
+function hasNoOrder({ fields }: Pick<Collection, 'fields'>, column: string): boolean {
   const field = fieldOfColumn(column, fields);
-  return field !== undefined && elementOf(field.type) !== undefined;
+  return field !== undefined && scalarOf(field.type).sorts === false;
 }
 
 export function uniqueColumns(collection: UniqueMembers): readonly (readonly string[])[] {
@@ -148,8 +148,8 @@ interface Guarded {
 }
 
 /**
- * The columns that are indexed without a declaration: compared for equality, or lists asked for an element, and never too
- * long for an index.
+ * The columns that are indexed without a declaration: compared for equality, lists asked for an element, or points asked
+ * for a place, and never too long for an index.
  */
 function automatic(checked: Checked, { catalog, collection, fields }: Guarded): readonly string[] {
   const wanted = unindexed(checked, catalog, collection)?.columns ?? [];
@@ -181,6 +181,7 @@ function equalities(checked: Checked): readonly string[] {
     case 'or':
       return checked.items.flatMap(equalities);
     case 'compare':
+      if (checked.op === 'within') return ownColumn(checked.left);
       if (checked.op === 'contains') return elementOf(checked.left.type) ? ownColumn(checked.left) : [];
       return checked.op === '=' || checked.op === 'in' ? [checked.left, checked.right].flatMap(ownColumn) : [];
     case 'const':

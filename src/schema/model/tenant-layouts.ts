@@ -3,7 +3,7 @@
  * several machines would have to enforce together is an error.
  */
 import { nearest } from '../../../grammar/suggest.ts';
-import { elementOf } from '../../policy/scalar-types.ts';
+import { scalarOf } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
 import type { CollectionShape, SchemaFile } from '../file/shape.ts';
@@ -224,7 +224,7 @@ interface NamedLeader {
 }
 
 const isComparable = (member: Field | BelongsTo): boolean =>
-  'kind' in member || (elementOf(member.type) === undefined && FIELD_KINDS[member.type].isIndexable !== false);
+  'kind' in member || (scalarOf(member.type).sorts !== false && FIELD_KINDS[member.type].isIndexable !== false);
 type Misplaced = Pick<Finding, 'code' | 'message'>;
 
 function intoTenants(from: Bare, { name, kind, collection, ...relation }: Relation): Misplaced {

@@ -174,8 +174,12 @@ function checkIndexable(
     const message = `\`ignore_case\` is for string fields, found ${describeType(type)}`;
     report({ code: 'ignore_case_of_type', message, path: [...path, 'unique', 'ignore_case'] });
   }
-  if (elementOf(type) && isIndexed({ ...field, index: false })) {
-    const message = '`unique` does not apply to a list; remove it';
+  if (
+    scalarOf(type).sorts === false &&
+    FIELD_KINDS[type].isIndexable !== false &&
+    isIndexed({ ...field, index: false })
+  ) {
+    const message = `\`unique\` does not apply to a ${elementOf(type) ? 'list' : type}; remove it`;
     report({ code: 'not_for_this_type', message, path: [...path, 'unique'], at: 'key' });
   }
   if (isIndexed(field) && FIELD_KINDS[type].isIndexable === false) {

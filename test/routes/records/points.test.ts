@@ -8,7 +8,7 @@ roles: [member]
 register: { roles: [member] }
 collections:
   shops:
-    fields: { name: string, at: { type: point, required: true }, old: point }
+    fields: { name: string, at: { type: point, required: true, index: true }, old: point }
     access: { view: true, create: true, update: 'changed_only(@record.at, @record.name, @record.old)' }
 `;
 
@@ -78,6 +78,57 @@ describeOnBoth(
       const wrong = await client.post('/api/shops/query', { filter: 'within(at, 152, 4, 5km)' });
       expect(outcomeOf(wrong)).toEqual([400, 'filter_invalid', '/filter arguments_malformed']);
       expect((await client.post('/api/shops/query', { filter: 'within(name, 52, 4, 5km)' })).status).toBe(400);
+    });
+
+    it('a list is in the order of the distance from a place, page by page', async () => {
+      const { client } = await service.user();
+      const made: string[] = [];
+      // Degrees north of the place.
+      for (const [i, north] of [0.3, 0.1, undefined, -0.2, 0.1].entries()) {
+        const old = north === undefined ? null : { lat: 40 + north, lng: 7 };
+        const data = { name: `distance ${i}`, at: { lat: 1, lng: 1 }, old };
+        made.push((await client.post('/api/shops', { data })).body.data.id);
+      }
+      const ties = [made[1]!, made[4]!].sort();
+      const nearest = [...ties, made[3], made[0], made[2]];
+      const filter = 'name starts with "distance "';
+      const walk = async (sort: string): Promise<readonly string[]> => {
+        const found: string[] = [];
+        for (let cursor: string | undefined; ; ) {
+          const { status, body, text } = await client.post('/api/shops/query', {
+            filter,
+            sort: [sort],
+            limit: 2,
+            cursor,
+          });
+          expect([status, body.data?.length], text).toEqual([200, expect.any(Number)]);
+          found.push(...idsOf(body.data));
+          cursor = body.page.next_cursor;
+          if (cursor === undefined || cursor === null) return found;
+        }
+      };
+      expect(await walk('old:from(40 7)')).toEqual(nearest);
+      expect(await walk('-old:from(40.0 7)')).toEqual([made[0], made[3], ...ties, made[2]]);
+      // The plan is remembered, and the place is another.
+      expect(await walk('old:from(41 7)')).toEqual([made[0], ...ties, made[3], made[2]]);
+      expect(await walk('old:from(-40 -173)')).toEqual([made[0], made[3], ...ties, made[2]]);
+      const link = `/api/shops?filter=${encodeURIComponent(filter)}&sort=${encodeURIComponent('old:from(40 7)')}&limit=100`;
+      expect(idsOf((await client.get(link)).body.data)).toEqual(nearest);
+    });
+
+    it('a sort by distance names a point and a place on the Earth', async () => {
+      const { client } = await service.user();
+      const detailOf = async (sort: string): Promise<string> => {
+        const { status, body } = await client.post('/api/shops/query', { sort: [sort] });
+        expect([status, body.code]).toEqual([422, 'validation_failed']);
+        return body.errors[0].detail;
+      };
+      expect(await detailOf('at')).toMatch(/expected `:from\(LAT LNG\)`/);
+      expect(await detailOf('name:from(1 2)')).toMatch(/`name` is no place to measure from/);
+      expect(await detailOf('at:from(1, 2)')).toMatch(/expected `:from\(LAT LNG\)`/);
+      expect(await detailOf('at:from(91 2)')).toMatch(/91 2 is not on the Earth/);
+      expect(await detailOf("at:from(1 2)'")).toMatch(/expected/);
+      expect(await detailOf('elsewhere:from(1 2)')).toMatch(/has no `elsewhere`/);
     });
   },
   { schema },

@@ -241,8 +241,10 @@ const isJsonScalar = (value: unknown): boolean =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value) || value instanceof InexactNumeral;
 
 /** Equal for the paths that lead to one column. */
-export const pathKey = ({ path: { steps, field, isFolded } }: Sorting): string =>
-  `${[...steps.map(({ relation }) => relation.name), field?.name ?? 'id'].join('.')}${isFolded ? ':text' : ''}`;
+export function pathKey({ path: { steps, field, isFolded, from } }: Sorting): string {
+  const path = [...steps.map(({ relation }) => relation.name), field?.name ?? 'id'].join('.');
+  return `${path}${isFolded ? ':text' : ''}${from ? `:from(${from.lat} ${from.lng})` : ''}`;
+}
 
 function plainOf({ path: { isFolded: _, ...path }, descending }: Sorting): Sorting {
   return { path, descending };
