@@ -1,10 +1,11 @@
 /**
  * `npm run docs` writes the parts of the documentation that follow from the code. A part is between `<!-- generated: name -->` and
- * `<!-- end: name -->` of its page; test/docs/generated.test.ts holds every part up to date.
+ * `<!-- end: name -->` of its page; test/docs/generated.test.ts holds every part up to date. It writes the JSON Schema of bylaw.yaml as well.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { formatSchema } from '../src/schema/file/shape.ts';
 import { commandsTable, settingsTable } from './docs/commands.ts';
 import { LANGUAGE_PARTS, warningsTable } from './docs/language.ts';
 import { problemsTable } from './docs/problems.ts';
@@ -46,4 +47,5 @@ function replacePart(page: string, name: string, markdown: string): string {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   for (const [page, text] of await generatePages()) writeFileSync(join(ROOT, page), text);
+  writeFileSync(join(ROOT, 'src/schema/bylaw.schema.json'), formatSchema());
 }

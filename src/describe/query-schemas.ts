@@ -50,7 +50,7 @@ const FILTERED: Json = {
     ...NAMES,
     maxItems: MOST_SORTS,
     description:
-      'Fields, `-` before one that is descending, also through to-one relations; `name:text` in the order of people, `place:from(52.1 4.3)` by distance. Nulls are last.',
+      'Fields, `-` if descending, also through to-one relations; `name:text` in the order of people, `at:from(52.1 4.3)` by distance. Nulls are last.',
   },
 };
 

@@ -17,7 +17,7 @@ const inJson = (value: number): string => JSON.stringify(Number.isFinite(value) 
 
 export const point: FieldKind = {
   name: 'point',
-  doc: 'a place on the Earth, `{"lat": 52.1, "lng": 4.3}` in degrees; `within` measures on a sphere of 6,371 km; with `index: true` it finds them by an index (GiST)',
+  doc: 'a place on the Earth, `{"lat": 52.1, "lng": 4.3}` in degrees; `within` measures on a sphere of 6,371 km; `index: true` makes a GiST index',
   ...asInPolicies(SCALARS.point),
   column: 'point',
   hasColumnDefault: false,
