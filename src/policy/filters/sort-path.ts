@@ -43,7 +43,7 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
   if (field === undefined && last !== 'id') return notScalar(last, at);
   if (from !== undefined) {
     if (field?.type === 'point') return { steps, at: at.name, field, from };
-    return `\`${last}\` is no place to measure from; expected a field of the type \`point\``;
+    return `\`${last}\` has no distance; expected a field of the type \`point\``;
   }
   if (isFolded) {
     if (field?.search) return { steps, at: at.name, field, isFolded };

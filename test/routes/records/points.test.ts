@@ -124,7 +124,7 @@ describeOnBoth(
         return body.errors[0].detail;
       };
       expect(await detailOf('at')).toMatch(/expected `:from\(LAT LNG\)`/);
-      expect(await detailOf('name:from(1 2)')).toMatch(/`name` is no place to measure from/);
+      expect(await detailOf('name:from(1 2)')).toMatch(/`name` has no distance/);
       expect(await detailOf('at:from(1, 2)')).toMatch(/expected `:from\(LAT LNG\)`/);
       expect(await detailOf('at:from(91 2)')).toMatch(/91 2 is not on the Earth/);
       expect(await detailOf("at:from(1 2)'")).toMatch(/expected/);
