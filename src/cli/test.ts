@@ -7,6 +7,7 @@ import type { Database } from '../database/contract.ts';
 import { Admission } from '../http/gate.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { Store } from '../records/access-context.ts';
+import { deletedRecordsOf } from '../records/deleted-records.ts';
 import { createRecords } from '../records/records.ts';
 import { underlineIssue } from '../schema/file/issue.ts';
 import { parseSchema } from '../schema/load.ts';
@@ -199,10 +200,11 @@ export async function testToolsOf(db: Database, schema: Schema): Promise<TestToo
   return {
     store,
     records: createRecords(db, schema),
-    admit: ({ caller, collection, action }, request) =>
+    deleted: deletedRecordsOf(db, schema),
+    admit: ({ caller, collection, action }, request, of = schema) =>
       new Admission(
         () => ({}),
-        schema,
+        of,
         {
           caller: {
             kind: caller.id === undefined ? 'guest' : 'user',

@@ -19,7 +19,7 @@ import { recordKeyOf } from './record-key.ts';
 import { inTenantOf, type Scope, scopeOf } from './scope.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { checksOn, failureOfStored } from './write/checks.ts';
-import { columnsOfRow } from './write/kept-rows.ts';
+import { columnsOfRow, copyRows } from './write/kept-rows.ts';
 import { recordingHistory } from './write/row-history.ts';
 
 class DeletedRecords {
@@ -54,6 +54,27 @@ class DeletedRecords {
       throw toRefusal(error, this.#living);
     }
     await this.#store.noteWrite(access);
+  }
+
+  /**
+   * Deletes a stored record at a time, by the database's owner, and restores it for the caller, in a transaction that the
+   * caller of this function undoes.
+   */
+  async restoreAsDeletedAt(
+    tx: Transaction,
+    access: AccessContext,
+    { id, tenant, deletedAt }: DeletedAt,
+  ): Promise<void> {
+    const { name } = this.#living;
+    await copyRows(tx, this.#livingSchema, { collection: name, ids: [id], tenant, now: deletedAt });
+    // Neither a trigger nor a reference of another record keeps the row.
+    await tx.run(raw('SET LOCAL session_replication_role = replica'));
+    const rows = scopeOf({ store: this.#livingStore, tenant }).stored(name, 't');
+    await tx.run(sql`DELETE FROM ${rows.where(recordKeyOf(this.#living).is('t', id))}`);
+    await tx.run(raw('SET LOCAL session_replication_role = origin'));
+    await this.#restoreIn(tx, access, id).catch((error: unknown) => {
+      throw toRefusal(error, this.#living);
+    });
   }
 
   async #restoreIn(tx: Transaction, access: AccessContext, id: string): Promise<void> {
@@ -114,6 +135,13 @@ class DeletedRecords {
             ON CONFLICT DO NOTHING`;
     });
   }
+}
+
+interface DeletedAt {
+  readonly id: string;
+  readonly tenant: string | undefined;
+  /** Canonical. */
+  readonly deletedAt: string;
 }
 
 /** The scopes of the tenant of the record, or without one. */

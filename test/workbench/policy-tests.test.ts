@@ -464,6 +464,78 @@ tests: [{ posts: low, ada: { read: yes, delete: no } }, { posts: high, ada: { de
     expect(results.map(({ isOk, isDisagreement }) => [isOk, isDisagreement])).toEqual([[false, true]]);
   });
 
+  test('a restore is decided for a row that is deleted, by its rules, its time and the checks', async () => {
+    const schema = `
+roles: { member: {}, keeper: {} }
+register: { roles: [member] }
+collections:
+  folders: { fields: { full: { type: bool, required: true } } }
+  notes:
+    soft_delete: true
+    fields: { title: string }
+    relations:
+      owner: { kind: belongs_to, collection: users }
+      folder: { kind: belongs_to, collection: folders }
+      answers: { kind: has_many, collection: notes, via: answer_to }
+      answer_to: { kind: belongs_to, collection: notes, on_delete: restrict }
+    access:
+      view: true
+      restore: [{ when: '@record.owner = @request.auth.id and @record.deleted_at > @now - 30d' }, { roles: [keeper] }]
+    checks: { fits: { when: '@next.folder.full = false', message: the folder is full, fields: [folder] } }
+`;
+    const rows = `
+now: 2026-03-01T00:00:00Z
+as: { ada: { roles: [member] }, kim: { roles: [keeper] }, ben: { roles: [member] } }
+rows:
+  folders: { full: { full: true } }
+  notes:
+    mine: { owner: ada }
+    answer: { owner: ben, answer_to: mine }
+    stuck: { owner: ada, folder: full }
+`;
+    const tests = `
+  - notes: mine
+    ada: &all { read: yes, restore: yes }
+    kim: { <<: *all, delete: no }
+    ben: { <<: *all, restore: no }
+    guest: { restore: no }
+  - { notes: stuck, as: ada, restore: yes, expect: 422 }
+  - { notes: stuck, as: ben, restore: yes, expect: no }
+  - { notes: mine, as: ada, restore: 2026-02-01T00:00:00Z, expect: yes }
+`;
+    const late = '  - { notes: mine, as: ada, restore: 2026-01-01T00:00:00Z, expect: no }\n';
+    given(tests + late, schema, rows);
+    const { passed, failed, coverage, mutants } = await document('--coverage', '--mutate');
+    expect([passed, failed]).toEqual([12, 0]);
+    const restores = coverage.policies.filter(({ action }: Json) => action === 'restore');
+    expect(restores.map(({ path, leaves }: Json) => [path, leaves.length])).toEqual([
+      ['collections.notes.access.restore[0]', 2],
+      ['collections.notes.access.restore[1]', 1],
+    ]);
+    const of = (all: readonly Json[]) =>
+      all.filter(({ path }) => path.includes('restore')).map(({ verdict }) => verdict);
+    expect(of(mutants).filter((verdict) => verdict === 'killed').length).toBeGreaterThan(5);
+    expect(of(mutants)).not.toContain('survived');
+    given(tests, schema, rows);
+    const { mutants: fewer } = await document('--mutate');
+    const [survivor] = fewer.filter(({ verdict, path }: Json) => verdict === 'survived' && path.includes('restore'));
+    expect(survivor).toMatchObject({ from: expect.stringContaining('@now') });
+    writeFileSync(join(folder, 'a.policy.yaml'), survivor.test);
+    expect((await document()).code).toBe(0);
+  });
+
+  test('a restore of what is never kept, its time, and a merge of no mapping are errors at their places', async () => {
+    const { schema } = parseSchema(SCHEMA);
+    const read = (tests: string) => readTests(`${ROWS}tests:\n${tests}`, 'a.policy.yaml', schema!).issues;
+    expect(read('  - { posts: mine, as: ada, restore: yes, expect: no }\n')).toMatchObject([
+      { code: 'no_such_action' },
+    ]);
+    expect(read('  - { posts: mine, ada: { restore: yes } }\n')).toMatchObject([{ code: 'unknown_key' }]);
+    expect(read('  - { posts: mine, ada: { <<: 3 } }\n')).toMatchObject([
+      { code: 'yaml_alias', message: 'expected a mapping, or a list of mappings, after `<<`' },
+    ]);
+  });
+
   test('every mutation is made', () => {
     const { schema } = parseSchema(SCHEMA);
     const text = `@record.score >= 4 and @record.status in ["draft", "review"] and (@record.status = "draft" or not (@next.due is null))

@@ -27,14 +27,24 @@ interface LostRows {
   readonly collection: string;
   /** Rows that the transaction has locked. */
   readonly ids: readonly string[];
-  readonly tenant: string;
+  readonly tenant: string | undefined;
+  /** The time of the deletion. */
   readonly now: string;
 }
 
 /** Copies the rows and the ids of their links before a delete, where no trigger does. */
-export async function keepRows(q: Queryable, schema: Schema, { collection: name, ids, tenant, now }: LostRows) {
+export async function keepRows(q: Queryable, schema: Schema, lost: LostRows): Promise<void> {
+  const collection = schema.collections.get(lost.collection)!;
+  if (collection.softDelete !== undefined && tenantKeyOf(collection) !== undefined) await copyRows(q, schema, lost);
+}
+
+/** Copies the rows and the ids of their links to the deleted ones. */
+export async function copyRows(
+  q: Queryable,
+  schema: Schema,
+  { collection: name, ids, tenant, now }: LostRows,
+): Promise<void> {
   const collection = schema.collections.get(name)!;
-  if (collection.softDelete === undefined || tenantKeyOf(collection) === undefined) return;
   const scope = scopeOf({ store: { schema }, tenant });
   const key = recordKeyOf(collection);
   const isLost = sql`${key.of('t')} = ANY(${key.list([...ids])})`;

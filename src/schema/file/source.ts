@@ -10,6 +10,7 @@ import {
   parseDocument,
   Scalar,
   visit,
+  type YAMLMap,
 } from 'yaml';
 import type { Span } from '../../../grammar/syntax.ts';
 import { present } from '../../invariant.ts';
@@ -60,6 +61,16 @@ interface SpanFix {
   readonly replacement: string;
 }
 
+interface Step {
+  readonly pair?: Pair;
+  readonly value: unknown;
+}
+
+interface SourceOptions {
+  /** The key `<<` merges the mappings of its value. */
+  readonly merge?: boolean;
+}
+
 export class SchemaSource {
   readonly file: string;
   readonly text: string;
@@ -72,11 +83,11 @@ export class SchemaSource {
   /** Places that YAML reads otherwise than the author meant: errors that follow are not reported. */
   readonly #misread: SourceRange[] = [];
 
-  constructor(text: string, file: string) {
+  constructor(text: string, file: string, { merge = false }: SourceOptions = {}) {
     this.file = file;
     this.text = text;
     this.#lineStarts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
-    this.#document = parseDocument(text, { prettyErrors: false, uniqueKeys: true });
+    this.#document = parseDocument(text, { prettyErrors: false, uniqueKeys: true, merge });
     for (const error of reported(this.#document.errors)) this.#reportYaml(error);
     visit(this.#document, {
       Node: (_key, node) => this.#reportTag(node as Node),
@@ -100,8 +111,11 @@ export class SchemaSource {
     if (broken || this.issues.some(({ code }) => code === 'yaml_alias' || code === 'yaml_key')) return undefined;
     try {
       return this.#document.toJS({ maxAliasCount: 100 }) ?? {};
-    } catch {
-      const message = 'the aliases of this file expand to too many values';
+    } catch (error) {
+      const isMerge = error instanceof Error && error.message.startsWith('Merge');
+      const message = isMerge
+        ? 'expected a mapping, or a list of mappings, after `<<`'
+        : 'the aliases of this file expand to too many values';
       this.#add([0, 0], { code: 'yaml_alias', message, path: [] });
       return undefined;
     }
@@ -313,7 +327,7 @@ export class SchemaSource {
     return isAlias(node) ? node.resolve(this.#document) : node;
   }
 
-  #step(node: unknown, key: string | number): { readonly pair?: Pair; readonly value: unknown } | undefined {
+  #step(node: unknown, key: string | number): Step | undefined {
     const held = this.#resolve(node);
     if (isSeq(held)) return typeof key === 'number' ? { value: held.items[key] } : undefined;
     if (!isMap(held)) return undefined;
@@ -321,7 +335,20 @@ export class SchemaSource {
     const pair = held.items.findLast(
       (item) => String(isScalar(item.key) ? (item.key.value ?? '') : item.key) === String(key),
     );
-    return pair && { pair, value: pair.value };
+    return pair === undefined ? this.#merged(held, key) : { pair, value: pair.value };
+  }
+
+  /** The pair of a mapping that `<<` merges into this one. */
+  #merged(held: YAMLMap, key: string | number): Step | undefined {
+    for (const { key: name, value } of held.items) {
+      if (!isMergeKey(name)) continue;
+      const from = this.#resolve(value);
+      for (const each of isSeq(from) ? from.items : [from]) {
+        const step = isMap(this.#resolve(each)) ? this.#step(each, key) : undefined;
+        if (step !== undefined) return step;
+      }
+    }
+    return undefined;
   }
 
   #nodeAt(path: Path): unknown {
@@ -379,6 +406,9 @@ export class SchemaSource {
 const rulePathText = (path: Path): string => pathText(path.at(-1) === 'when' ? path.slice(0, -1) : path);
 
 const nodeRange = (node: Pick<Node, 'range'>): SourceRange => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
+
+/** The parser makes a symbol of a `<<` that merges. */
+const isMergeKey = (key: unknown): boolean => isScalar(key) && typeof key.value === 'symbol';
 
 function firstPart(text: string, separator: string): string {
   const end = text.indexOf(separator);

@@ -4,7 +4,7 @@ import { DEFAULT_BUDGET, findWorld, TESTED_CALLERS, type WorldCondition } from '
 import { compile, compileChecked } from '../../policy/compile.ts';
 import type { Action, Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
-import type { PlacedRule } from '../rule-places.ts';
+import { askedPlace, type PlacedRule } from '../rule-places.ts';
 
 export type CoveredValue = 'true' | 'false' | 'unknown';
 
@@ -25,9 +25,10 @@ const canBeAbsent = (operand: CheckedOperand): boolean =>
 export function isPossible(leaf: Checked, value: CoveredValue, place: LeafPlace): boolean {
   // An element of a quantifier is not a record that a world can be asked about.
   if (hasVariable(leaf)) return true;
-  const { action, check } = place.placed;
+  const { check } = place.placed;
+  const { action, catalog } = askedPlace(place.placed, place.catalog);
   const actions = check?.violated.create.length ? (['create', 'update'] as const) : [action];
-  return actions.some((each) => isPossibleOn(each, leaf, value, place));
+  return actions.some((each) => isPossibleOn(each, leaf, value, { ...place, catalog }));
 }
 
 function isPossibleOn(action: Action, leaf: Checked, value: CoveredValue, { placed, catalog }: LeafPlace): boolean {

@@ -91,7 +91,7 @@ export function completeTests(
   position: TextPosition,
   { schema }: Pick<SchemaText, 'schema'>,
 ): readonly CompletionItem[] {
-  const source = new SchemaSource(text, '');
+  const source = new SchemaSource(text, '', { merge: true });
   const raw = source.value();
   const offset = offsetAt(text, position);
   const path = source.pathAt(offset);
@@ -107,7 +107,7 @@ export function completeTests(
   if (key === 'create' || key === 'list') return named([...schema.collections.keys()], NAME_OF_FILE);
   if (schema.collections.has(key)) return named(keysOf(rows[key]), NAME_OF_FILE);
   if (callers.includes(key) && rest.length <= 1)
-    return named([...ACTIONS.filter((each) => each !== 'create'), 'none'], ROLE_ITEM);
+    return named([...ACTIONS.filter((each) => each !== 'create'), 'restore', 'none'], ROLE_ITEM);
   if (key === 'expect') return named(['yes', 'no'], ITEM_KINDS.value);
   return [];
 }

@@ -1,8 +1,8 @@
 /** The expectations of one test file that a rule or check may decide, and what each becomes under a mutant. */
-import type { Action, Policy } from '../../policy/types.ts';
+import type { Policy } from '../../policy/types.ts';
 import type { Store } from '../../records/access-context.ts';
 import type { PlacedRule } from '../rule-places.ts';
-import type { Expectation, Expected } from '../test/expectation.ts';
+import { type Expectation, type Expected, rulesOfAction, type TestedAction } from '../test/expectation.ts';
 import { type Judgement, PredicateJudge } from '../test/predicate.ts';
 import type { WorldAnswer } from '../world-test.ts';
 import { type TestedWorld, testOf } from './telling-test.ts';
@@ -70,7 +70,7 @@ export class AskedWorld {
     for (const action of actionsOf(this.#placed)) yield* this.#candidatesOf(action);
   }
 
-  *#candidatesOf(action: Action): Generator<Expectation> {
+  *#candidatesOf(action: TestedAction): Generator<Expectation> {
     const { collection, member } = this.#placed;
     const { names, expectations } = this.#tested.tests;
     const [first] = expectations;
@@ -79,6 +79,8 @@ export class AskedWorld {
     const known = this.#decided.map(([expectation]) => expectation).filter((each) => each.action === action);
     const blank: Expectation = { ...first, collection: model, action, field: undefined, data: undefined, query: {} };
     const datas = [...new Set([...(action === 'update' ? [undefined] : []), ...known.map(({ data }) => data)])];
+    const times =
+      action === 'restore' ? [...new Set([undefined, ...known.map(({ deletedAt }) => deletedAt)])] : [undefined];
     for (const as of ['guest', ...names.of('users')]) {
       if (action === 'create') {
         for (const data of datas) if (data !== undefined) yield { ...blank, as, data, record: undefined };
@@ -86,7 +88,8 @@ export class AskedWorld {
       }
       for (const record of names.of(collection))
         for (const data of action === 'update' ? datas : [undefined])
-          yield { ...blank, as, record, data, field: action === 'read' ? member : undefined };
+          for (const deletedAt of times)
+            yield { ...blank, as, record, data, deletedAt, field: action === 'read' ? member : undefined };
     }
   }
 }
@@ -98,7 +101,7 @@ function answerOf({ isAllowed, failed }: Judgement): WorldAnswer | undefined {
 }
 
 /** A check is about creates too, unless it is of transitions. */
-function actionsOf({ action, check }: PlacedRule): readonly Action[] {
+function actionsOf({ action, check }: PlacedRule): readonly TestedAction[] {
   return check !== undefined && check.violated.create.length > 0 ? ['create', 'update'] : [action];
 }
 
@@ -107,8 +110,8 @@ function isAskedBy({ collection, action, field, data = {} }: Expectation, placed
   const { collection: name, member, rule, check } = placed;
   if (collection.name !== name) return false;
   if (check !== undefined) return actionsOf(placed).includes(action);
-  if (member === undefined) return collection.access[action].includes(rule);
-  if (action === 'list' || action === 'delete') return false;
+  if (member === undefined) return rulesOfAction(collection, action).includes(rule);
+  if (action === 'list' || action === 'delete' || action === 'restore') return false;
   const isAbout = action === 'read' ? field === member : Object.hasOwn(data, member);
   return isAbout && collection.memberAccess.get(member)?.[action]?.includes(rule) === true;
 }

@@ -13,7 +13,8 @@ import type { Store } from '../../records/access-context.ts';
 import type { Schema, WriteAction } from '../../schema/model/model.ts';
 import { negatedCheck } from '../../schema/rules/checks.ts';
 import { compareChecks } from '../compare-checks.ts';
-import type { PlacedRule } from '../rule-places.ts';
+import { askedPlace, type PlacedRule } from '../rule-places.ts';
+import { rulesOfAction } from '../test/expectation.ts';
 import { readTests } from '../test/read-tests.ts';
 import { TestWorld } from '../test/test-world.ts';
 import { testOfWorld } from '../world-test.ts';
@@ -48,7 +49,10 @@ export async function mutantsOf(run: MutationRun): Promise<readonly Mutant[]> {
   for (const placed of run.rules) {
     const asked = run.worlds.map((tested) => new AskedWorld(tested, run.store, placed));
     const { rule, check } = placed;
-    const mutations = check === undefined ? mutationsOf(rule, run.schema) : mutationsOfCheck(placed, check, run.schema);
+    const mutations =
+      check === undefined
+        ? mutationsOf(rule, askedPlace(placed, run.schema).catalog)
+        : mutationsOfCheck(placed, check, run.schema);
     for (const mutation of mutations) {
       const mutant = await mutantOf(mutation, placed, { asked, run });
       if (mutant !== undefined) mutants.push(mutant);
@@ -99,14 +103,21 @@ function comparedBySolver(
   ms: number,
 ): readonly RulesComparison[] {
   const { rule, collection, action, member, check } = placed;
-  const { access, memberAccess, checks } = schema.collections.get(collection)!;
+  const found = schema.collections.get(collection)!;
+  const { access, memberAccess, checks } = found;
   const replaced = (rules: readonly Policy[]): readonly Policy[] =>
     rules.flatMap((each) => (mutated.has(each) ? (mutated.get(each) ?? []) : [each]));
   const place = (asked: Action) => ({ catalog: schema, collection, action: asked });
   if (check === undefined) {
-    const own = action === 'list' || action === 'delete' ? undefined : action;
-    const rules = member === undefined ? access[action] : ((own && memberAccess.get(member)?.[own]) ?? [rule]);
-    return [compareRules(place(action), [rules, replaced(rules)], { budget: new Budget(ms), callers: TESTED_CALLERS })];
+    const own = action === 'read' || action === 'create' || action === 'update' ? action : undefined;
+    const rulesOfMember = (name: string): readonly Policy[] => (own && memberAccess.get(name)?.[own]) ?? [rule];
+    const rules = member === undefined ? rulesOfAction(found, action) : rulesOfMember(member);
+    return [
+      compareRules(askedPlace(placed, schema), [rules, replaced(rules)], {
+        budget: new Budget(ms),
+        callers: TESTED_CALLERS,
+      }),
+    ];
   }
   return WRITES.filter((asked) => check.violated[asked].length > 0).map((asked) => {
     const violations = checks.flatMap(({ violated }) => violated[asked]);
@@ -127,6 +138,8 @@ async function testOfDifference(
 ): Promise<string | undefined> {
   const { schema, store } = run;
   const { member } = placed;
+  // A world has no deleted records.
+  if (placed.action === 'restore') return undefined;
   const text = testOfWorld(world, schema, { member, expected: 'yes' });
   const tests = text === undefined ? undefined : readTests(text, schema.file, schema).tests;
   if (text === undefined || tests === undefined) return undefined;
@@ -138,10 +151,12 @@ async function testOfDifference(
 }
 
 /** The policies of the rule or check as the mutation leaves them. */
-function substitutesOf({ checked }: Mutation, { rule, action, check }: PlacedRule, catalog: Schema): Substitutes {
+function substitutesOf({ checked }: Mutation, placed: PlacedRule, catalog: Schema): Substitutes {
+  const { rule, check } = placed;
   const { text, source, parts } = rule;
   if (check === undefined) {
-    const shared = { text, source, parts, catalog, action };
+    const { catalog: own, action } = askedPlace(placed, catalog);
+    const shared = { text, source, parts, catalog: own, action };
     return new Map([[rule, checked && compileChecked({ ...shared, checked }, { codegen: false })]]);
   }
   const entries = WRITES.flatMap((asked) =>

@@ -12,7 +12,7 @@ export interface TestedWorld {
 }
 
 export function testOf(
-  { collection, record, action, as, field, data, expected }: Expectation,
+  { collection, record, action, as, field, data, expected, deletedAt }: Expectation,
   tested: TestedWorld,
 ): string {
   const word = expectedText(expected);
@@ -22,8 +22,13 @@ export function testOf(
   const lines =
     action === 'create'
       ? [`  - create: ${collection.name}`, `    as: ${as}`, `    data: ${named}`, `    expect: ${word}`]
-      : data === undefined
+      : data === undefined && deletedAt === undefined
         ? [`  - ${collection.name}: ${record}`, `    ${as}: { ${action}: ${cell} }`]
-        : [`  - ${collection.name}: ${record}`, `    as: ${as}`, `    update: ${named}`, `    expect: ${word}`];
+        : [
+            `  - ${collection.name}: ${record}`,
+            `    as: ${as}`,
+            `    ${deletedAt === undefined ? `update: ${named}` : `restore: ${deletedAt}`}`,
+            `    expect: ${word}`,
+          ];
   return `${tested.text.slice(0, at).trimEnd()}\n\ntests:\n${lines.join('\n')}\n`;
 }

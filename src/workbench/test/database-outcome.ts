@@ -1,12 +1,17 @@
 /** Outcomes of requests in a database: the records room carries each out behind the gate of HTTP, and a write is undone. */
+import { present } from '../../invariant.ts';
 import type { Action, PolicyRequest, Row } from '../../policy/types.ts';
 import { type ErrorDetail, PROBLEMS, Problem, type ProblemCode } from '../../problem.ts';
 import type { AccessContext, Store } from '../../records/access-context.ts';
+import type { FindDeleted } from '../../records/deleted-records.ts';
+import { recordKeyOf } from '../../records/record-key.ts';
 import type { Records } from '../../records/records.ts';
+import { tenantOf } from '../../records/scope.ts';
+import { findSystem } from '../../records/system.ts';
 import { askedCreate } from '../../records/write/empty-file.ts';
 import type { Data } from '../../records/write/input.ts';
 import { Refusal } from '../../refusal.ts';
-import { type Collection, nameOfTransitions } from '../../schema/model/model.ts';
+import { type Collection, nameOfTransitions, type Schema } from '../../schema/model/model.ts';
 import type { Expectation } from './expectation.ts';
 import type { RowNames } from './test-rows.ts';
 
@@ -16,12 +21,17 @@ interface AskedAction {
   readonly action: Action;
 }
 /** The gate of HTTP. Throws `forbidden`. */
-type AdmitTest = (asked: AskedAction, request: PolicyRequest) => { access(data?: Data): AccessContext };
+type AdmitTest = (
+  asked: AskedAction,
+  request: PolicyRequest,
+  schema?: Schema,
+) => { access(data?: Data): AccessContext };
 
 export interface TestTools {
   readonly store: Store;
   readonly records: Records;
   readonly admit: AdmitTest;
+  readonly deleted: FindDeleted;
 }
 
 export interface DatabaseOutcome {
@@ -79,11 +89,10 @@ export class DatabaseOutcomes {
     }
   }
 
-  async #carriedOut(
-    { collection, action, record, data = {} }: Expectation,
-    request: PolicyRequest,
-  ): Promise<DatabaseOutcome> {
+  async #carriedOut(expectation: Expectation, request: PolicyRequest): Promise<DatabaseOutcome> {
+    const { collection, action, record, data = {} } = expectation;
     const { records, admit, names } = this.#place;
+    if (action === 'restore') return this.#restored(expectation, request);
     const access = admit({ caller: request.auth!, collection, action }, request).access(data);
     const id = record === undefined ? '' : names.idOf(collection.name, record)!;
     switch (action) {
@@ -103,6 +112,21 @@ export class DatabaseOutcomes {
         await records.dryRun((batch) => batch.remove(access, { id }));
         return { status: 204 };
     }
+  }
+
+  /** Through the gate of `POST …/restore`, of a record that is deleted in the same transaction. */
+  async #restored({ collection, record, deletedAt }: Expectation, request: PolicyRequest): Promise<DatabaseOutcome> {
+    const { records, admit, names, deleted, store } = this.#place;
+    const { name } = collection;
+    const gone = present(deleted(name), 'the deleted records of the collection');
+    const asked = { caller: request.auth!, collection: gone.collection, action: 'list' as const };
+    const access = admit(asked, request, gone.schema).access();
+    const id = names.idOf(name, record!)!;
+    const [row] = await findSystem(store, store.db, { collection: name, where: recordKeyOf(collection).is('t', id) });
+    const tenant = tenantOf(collection, row!);
+    const place = { id, tenant, deletedAt: deletedAt ?? request.now };
+    await records.dryRun(({ tx }) => gone.restoreAsDeletedAt(tx, access, place));
+    return { status: 200 };
   }
 
   async #ids(access: AccessContext): Promise<readonly string[]> {

@@ -7,8 +7,9 @@ import type { AccessContext, Store } from '../../records/access-context.ts';
 import { readInput } from '../../records/write/input.ts';
 import { plannedCreate } from '../../records/write/planned-write.ts';
 import { storedRow } from '../../records/write/written-row.ts';
+import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
 import type { MemberAction } from '../../schema/model/model.ts';
-import type { Expectation } from './expectation.ts';
+import { type Expectation, rulesOfAction } from './expectation.ts';
 import type { TestWorld } from './test-world.ts';
 
 /** The value of each part of a rule, for the records that it was asked about. */
@@ -75,8 +76,9 @@ export class PredicateJudge {
     const request = this.requestOf(expectation);
     const records = this.#records(expectation, request);
     if (records === undefined) return { isAllowed: undefined, rules: [], members: [], failed: [] };
-    const rules = this.#rules(collection.access[action], request, records);
-    const own: MemberAction | undefined = action === 'list' || action === 'delete' ? undefined : action;
+    const rules = this.#rules(rulesOfAction(collection, action), request, records);
+    const own: MemberAction | undefined =
+      action === 'read' || action === 'create' || action === 'update' ? action : undefined;
     const asked = field === undefined ? (action === 'read' ? [] : Object.keys(data)) : [field];
     const members = asked.flatMap((name) => {
       const policies = own === undefined ? undefined : collection.memberAccess.get(name)?.[own];
@@ -93,9 +95,11 @@ export class PredicateJudge {
     request: PolicyRequest,
     records: AskedRecords,
   ): readonly CheckJudgement[] {
-    if (action !== 'create' && action !== 'update') return [];
+    if (action !== 'create' && action !== 'update' && action !== 'restore') return [];
+    // A restored record is held to the checks of a new one.
+    const asked = action === 'restore' ? 'create' : action;
     const judged = collection.checks.flatMap(({ name, violated }) =>
-      this.#judged(violated[action], request, records).map((violation) => ({ name, violation })),
+      this.#judged(violated[asked], request, records).map((violation) => ({ name, violation })),
     );
     this.#seen(judged.map(({ violation }) => violation));
     return judged.filter(({ violation }) => violation.isAllowed);
@@ -147,6 +151,10 @@ export class PredicateJudge {
   #records(expectation: Expectation, request: PolicyRequest): AskedRecords | undefined {
     const { store, world } = this.#place;
     const { collection, record, action, data = {} } = expectation;
+    if (action === 'restore') {
+      const { deletedAt = this.#place.now } = expectation;
+      return { record: { ...world.row(collection.name, record!), [DELETED_AT]: deletedAt } };
+    }
     const access = accessOf({ store, collection, request, action });
     if (action === 'create') {
       const { written, errors } = plannedCreate({ access, store }, data);

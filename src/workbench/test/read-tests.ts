@@ -14,7 +14,7 @@ import { type Data, isObject } from '../../records/write/input.ts';
 import type { Path, Report, SchemaIssue } from '../../schema/file/issue.ts';
 import { SchemaSource } from '../../schema/file/source.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
-import type { Expectation, Expected } from './expectation.ts';
+import type { Expectation, Expected, TestedAction } from './expectation.ts';
 import { type NamePlace, RowNames, readRows, type TestRow } from './test-rows.ts';
 
 export interface PolicyTests {
@@ -31,7 +31,7 @@ export interface ReadTests {
 }
 
 export function readTests(text: string, file: string, schema: Schema): ReadTests {
-  const source = new SchemaSource(text, file);
+  const source = new SchemaSource(text, file, { merge: true });
   const raw = source.value();
   if (!isObject(raw)) {
     if (raw !== undefined) source.report({ code: 'not_an_object', message: 'expected a mapping', path: [] });
@@ -49,9 +49,10 @@ export function readTests(text: string, file: string, schema: Schema): ReadTests
 }
 
 const FILE_KEYS = ['now', 'as', 'rows', 'tests'];
+const TESTED_ACTIONS: readonly TestedAction[] = [...ACTIONS, 'restore'];
 /** Keys of a test, which callers cannot have as names. */
 const SESSION_TYPES: ReadonlyMap<string, ScalarType> = new Map(SESSION_FACTS);
-const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...ACTIONS];
+const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...TESTED_ACTIONS];
 const NAMED_TEST: readonly string[] = ['create', 'list'];
 
 function requireKey(key: string, known: readonly string[], { report, path }: NamePlace): void {
@@ -121,7 +122,7 @@ class TestReader {
     const at = { report: this.#report, path: [...path, named] };
     if (this.#place.names.referenced({ collection: named }, test[named], at) === undefined) return [];
     const asked = { collection, record: String(test[named]), path, query, facts, session };
-    const action = ACTIONS.find((each) => Object.hasOwn(test, each));
+    const action = TESTED_ACTIONS.find((each) => Object.hasOwn(test, each));
     return action === undefined ? this.#matrix(test, named, asked) : this.#single(test, action, asked);
   }
 
@@ -135,7 +136,7 @@ class TestReader {
 
   // -------------------------------------------------------------- a test of one request
 
-  #single(test: Data, action: Action, asked: AskedRecord): readonly Expectation[] {
+  #single(test: Data, action: TestedAction, asked: AskedRecord): readonly Expectation[] {
     const { collection, path } = asked;
     const isOfRow = asked.record !== undefined;
     const named = isOfRow ? collection.name : action;
@@ -148,7 +149,20 @@ class TestReader {
     const expected = this.#expected(test.expect, [...path, 'expect'], isOfRow ? undefined : collection);
     if (as === undefined || expected === undefined) return [];
     const region = this.#place.source.placeOf([...path, 'expect'], 'key');
-    return [{ ...asked, action, as, data, expected, field: undefined, region }];
+    const deletedAt = action === 'restore' ? this.#deletedAt(collection, test.restore, [...path, action]) : undefined;
+    return [{ ...asked, action, deletedAt, as, data, expected, field: undefined, region }];
+  }
+
+  /** The time of the deletion; undefined: the time of the run. */
+  #deletedAt({ name, softDelete }: Collection, given: unknown, path: Path): string | undefined {
+    if (softDelete === undefined) {
+      const message = `\`${name}\` keeps no deleted records; add \`soft_delete: true\` to the schema`;
+      return this.#report({ code: 'no_such_action', message, path, at: 'key' });
+    }
+    if (given === true || given === 'yes') return undefined;
+    const at = given instanceof Date ? datetimeOf(given) : parseDatetime(String(given));
+    const message = 'expected `yes`, or the time of the deletion, such as 2026-03-01T12:00:00Z';
+    return at ?? this.#report({ code: 'datetime_malformed', message, path });
   }
 
   // -------------------------------------------------------------- a table of callers
@@ -179,8 +193,9 @@ class TestReader {
     }
     return Object.entries(given).flatMap(([key, value]) => {
       const at = [...path, key];
-      requireKey(key, OF_RECORD, { report: this.#report, path: at });
-      const action = OF_RECORD.find((each) => each === key);
+      const known = asked.collection.softDelete === undefined ? OF_RECORD : OF_DELETED;
+      requireKey(key, known, { report: this.#report, path: at });
+      const action = known.find((each) => each === key);
       if (action === undefined) return [];
       if (action === 'read' && isObject(value)) return this.#fields(value, as, { ...asked, path: at });
       const expected = this.#expected(value, at);
@@ -313,7 +328,7 @@ class TestReader {
 }
 
 interface TableCell {
-  readonly action: Action;
+  readonly action: TestedAction;
   readonly as: string;
   readonly expected: Expected;
   readonly path: Path;
@@ -325,5 +340,6 @@ interface PlacedMember {
 }
 
 /** The actions on a record. */
-const OF_RECORD: readonly Action[] = ['list', 'read', 'update', 'delete'];
+const OF_RECORD: readonly TestedAction[] = ['list', 'read', 'update', 'delete'];
+const OF_DELETED: readonly TestedAction[] = [...OF_RECORD, 'restore'];
 const STATUSES: ReadonlySet<number> = new Set([200, 201, 204, 403, 404, 409, 422]);
