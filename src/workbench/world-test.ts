@@ -1,8 +1,7 @@
 /** A world as a file of policy tests, with one test about it. */
-import { domainOf } from '../policy/analyse/solve/domains.ts';
 import type { World } from '../policy/analyse/solve/world.ts';
 import { GUEST } from '../policy/check/guests.ts';
-import { elementOf } from '../policy/scalar-types.ts';
+import { elementOf, scalarOf } from '../policy/scalar-types.ts';
 import { listElements } from '../policy/scalars/list-values.ts';
 import { type CatalogCollection, type CatalogField, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
@@ -37,7 +36,7 @@ const linesOf = (key: string, value: object): readonly string[] =>
 function writtenValue({ type }: CatalogField, value: unknown): unknown {
   if (typeof value !== 'string') return value ?? null;
   if (elementOf(type) !== undefined) return listElements(value);
-  return domainOf(type) === undefined ? JSON.parse(value) : value;
+  return scalarOf(type).sqlType === 'jsonb' ? JSON.parse(value) : value;
 }
 
 class WorldFile {

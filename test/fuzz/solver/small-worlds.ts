@@ -1,6 +1,6 @@
 /** Worlds of few rows, as the service makes them: what a body says is what the record becomes, and callers are users. */
 import { GUEST_ROW } from '../../../src/policy/check/guests.ts';
-import type { Action, CatalogField, Policy, PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
+import type { Action, Policy, PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import { readsNext } from '../../../src/policy/visit.ts';
 import { relatedOf } from '../../oracle/database.ts';
 import { interpret } from '../../oracle/interpret.ts';
@@ -31,17 +31,12 @@ const INCLUDES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export function smallWorld(random: Random): SmallWorld {
-  // The verdict about other ids, and where a schema has paths of json, is `unknown`.
+  // The verdict about other ids is `unknown`.
   const made = randomWorld(random, ROWS, ['uuid'], 0);
-  for (const { fields } of made.catalog.collections.values()) withoutPaths(fields as Map<string, CatalogField>);
   const roles = new Map(Object.entries(INCLUDES).map(([name, includes]) => [name, { name, includes }]));
   const world = { ...made, catalog: { ...made.catalog, roles } };
   const ids = new Map([...world.data.rows].map(([name, rows]) => [name, rows.map(({ id }) => id as string)]));
   return { world, related: relatedOf(world.catalog, world.data), ids };
-}
-
-function withoutPaths(fields: Map<string, CatalogField>): void {
-  for (const [name, { paths: _, ...field }] of fields) fields.set(name, field);
 }
 
 const closed = (roles: readonly string[]): readonly string[] => [

@@ -61,6 +61,7 @@ class Assignment {
     const range = { low, high: term.high, isWhole: term.isWhole, step: term.step };
     if (term.domain.kind !== 'text') {
       const count = 4 + term.excluded.length + term.different.length;
+      for (const { holds, needle } of term.parts) if (holds) yield centreOf(String(needle));
       return yield* valuesWithin(term.domain, range, count);
     }
     if (term.idOf !== undefined) {
@@ -108,6 +109,12 @@ class Assignment {
     const needle = typeof part.needle === 'string' ? part.needle : this.#values.get(rootOf(part.needle));
     return needle === undefined || meetsPart(text, { ...part, needle: String(needle) });
   }
+}
+
+/** The point in the middle of a circle, the only part whose value is not a text. */
+function centreOf(circle: string): string {
+  const [lat, lng] = circle.split(', ');
+  return `(${lng},${lat})`;
 }
 
 /** Lesser values come first, and needles before the texts that have them. */

@@ -106,6 +106,15 @@ const LADDERS: Readonly<Partial<Record<string, Ladder>>> = {
     rung: (text) => BigInt(`0x${String(text).replaceAll('-', '')}`),
     value: uuidAt,
   },
+  // Numbers stand for all values of json, and points of the equator for all others.
+  jsonb: { least: 0n, greatest: 2n ** 53n - 1n, start: 0n, rung: (text) => BigInt(text), value: String },
+  point: {
+    least: 0n,
+    greatest: 179n,
+    start: 0n,
+    rung: (text) => BigInt(/\d+/.exec(String(text))![0]),
+    value: (rung) => `(${rung},0)`,
+  },
   bytea: {
     least: 0n,
     greatest: 0xffff_ffffn,

@@ -233,6 +233,8 @@ export class Rows implements RowTheory {
     if (known !== undefined) return known;
     const { fields, relations } = this.catalog.collections.get(row.collection)!;
     const field = fields.get(name);
+    const dot = name.indexOf('.');
+    if (field === undefined && dot > 0) return this.#part(row, fields.get(name.slice(0, dot)), name);
     const relation = relations.get(name);
     if (field !== undefined) return this.#field(holder, field);
     if (relation?.kind === 'belongs_to') return this.#reference(holder, relation);
@@ -255,6 +257,20 @@ export class Rows implements RowTheory {
     this.trail.put(row.columns, field.name, term);
     if (term.domain.kind === 'list') this.#hasLeastElements(row, field, term);
     if (field.unique) this.#isUnique(row, field.name, term);
+    return term;
+  }
+
+  /** A part of a json field, which is present only in a value. */
+  #part(row: RowVariable, field: CatalogField | undefined, name: string): Term | undefined {
+    const part = field?.paths?.get(name.slice(field.name.length + 1));
+    const whole = field && this.column(row, field.name);
+    const term = part && this.value(part.type, true);
+    if (term === undefined || whole === undefined) return undefined;
+    this.trail.put(rowRoot(row).columns, name, term);
+    this.follows({
+      isDue: () => rootOf(term).isPresent === true,
+      make: () => atom(() => this.terms.present(whole)),
+    });
     return term;
   }
 

@@ -4,15 +4,7 @@
  * where the search has tried everything.
  */
 import { present } from '../../../invariant.ts';
-import {
-  type Action,
-  type Catalog,
-  type CatalogCollection,
-  type CheckedOperand,
-  keyOf,
-  type Policy,
-  STAMPS,
-} from '../../types.ts';
+import { type Action, type Catalog, type CheckedOperand, keyOf, type Policy, STAMPS } from '../../types.ts';
 import { addSeconds } from '../../values.ts';
 import { allOperandsOf } from '../../visit.ts';
 import { subsumes } from '../subsumes.ts';
@@ -125,8 +117,13 @@ export const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions
   ...conditions.map(({ policy }) => policy),
 ];
 
-const isBeyondSearch = (collection: CatalogCollection): boolean =>
-  keyOf(collection).kind !== 'uuid' || [...collection.fields.values()].some(({ paths }) => paths !== undefined);
+/** The rows of the search have UUIDs for ids. A collection that no rule names may have others. */
+function isBeyondSearch({ catalog, collection }: RulesPlace, asking: Asking): boolean {
+  const others = [...catalog.collections.values()].filter((each) => keyOf(each).kind !== 'uuid');
+  if (others.length === 0) return false;
+  const text = JSON.stringify(policiesOf(asking).map(({ checked }) => checked));
+  return others.some(({ name }) => name === collection || name === 'users' || text.includes(JSON.stringify(name)));
+}
 
 /** A world that the one union allows and the other denies. */
 export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptions = {}): Found {
@@ -134,8 +131,7 @@ export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptio
   const { allowedBy, deniedBy } = asking;
   const left = allowedBy.filter((rule) => !deniedBy.some((other) => subsumes(other.checked, rule.checked)));
   if (left.length === 0) return { kind: 'none' };
-  // The rows of the search have UUIDs for ids, and no parts of json.
-  if ([...place.catalog.collections.values()].some(isBeyondSearch)) return { kind: 'unknown' };
+  if (isBeyondSearch(place, { ...asking, allowedBy: left })) return { kind: 'unknown' };
   let isCut = false;
   const operands = policiesOf({ ...asking, allowedBy: left }).flatMap(({ checked }) => allOperandsOf(checked));
   const nows = instantsOf(operands, place.action);

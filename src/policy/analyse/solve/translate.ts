@@ -369,7 +369,7 @@ export class Translation implements Paths {
   // -------------------------------------------------------------- changes
 
   #changed(members: readonly Member[], { record, next }: Names, isChanged: boolean): Formula {
-    const parts = members.map((member) => {
+    const parts = members.flatMap(partsOfMember).map((member) => {
       const name = memberName(member);
       if (member.kind === 'relation' && member.relation.kind === 'many_to_many')
         return this.#membersDiffer(member.relation, { record, next }, isChanged);
@@ -427,6 +427,13 @@ export class Translation implements Paths {
     };
     return { kind: 'every', collection, applies, each };
   }
+}
+
+/** A json field and its parts. */
+function partsOfMember(member: Member): readonly Member[] {
+  if (member.kind !== 'field') return [member];
+  const parts = [...(member.field.paths?.values() ?? [])];
+  return [member, ...parts.map((field): Member => ({ kind: 'field', field }))];
 }
 
 interface Climb {

@@ -3,7 +3,7 @@
 import { GUEST, GUEST_ROW } from '../../check/guests.ts';
 import { scalarOf } from '../../scalar-types.ts';
 import { listText } from '../../scalars/list-values.ts';
-import { type CatalogCollection, ELEMENT_VALUE, type Row, STAMPS } from '../../types.ts';
+import { type CatalogCollection, type CatalogField, ELEMENT_VALUE, type Row, STAMPS } from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
 import type { Asked, ListVariable, QueryView } from './asked-request.ts';
 import { type Assigned, giveIds, termsOfRow, valuesOf } from './build.ts';
@@ -134,6 +134,25 @@ class WorldBuilder {
     return listText(elements);
   }
 
+  /** The text of a json value that has the parts, and a member that differs where two values must. */
+  #jsonOf(columns: ReadonlyMap<string, Term>, name: string, paths: NonNullable<CatalogField['paths']>): string | null {
+    const whole = this.#valueOf(columns.get(name));
+    if (whole === undefined || whole === null) return null;
+    const value: Record<string, unknown> = { [UNREAD_MEMBER]: Number(whole) };
+    for (const part of paths.values()) {
+      const read = this.#valueOf(columns.get(part.name));
+      if (read === undefined || read === null) continue;
+      const [last, ...above] = part.part!.keys.toReversed();
+      let at = value;
+      for (const key of above.toReversed()) {
+        if (!isObject(at[key])) at[key] = {};
+        at = at[key] as Record<string, unknown>;
+      }
+      at[last!] = read;
+    }
+    return JSON.stringify(value);
+  }
+
   #row(row: RowVariable, before: Row): MutableRow {
     const { fields, relations } = this.#collection(row);
     const columns = rowRoot(row).columns;
@@ -143,6 +162,9 @@ class WorldBuilder {
     ];
     const id = rowRoot(this.#rows.rowOf(row.id)).uuid!;
     const entries = names.map((name): [string, unknown] => {
+      const paths = fields.get(name)?.paths;
+      if (paths !== undefined && [...paths.values()].some((part) => columns.has(part.name)))
+        return [name, this.#jsonOf(columns, name, paths)];
       const value = this.#valueOf(columns.get(name));
       return [name, value === undefined ? (own(before, name) ?? null) : value];
     });
@@ -278,6 +300,9 @@ class WorldBuilder {
   }
 }
 
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+/** No schema is likely to name it. */
+const UNREAD_MEMBER = '_';
 /** The id of a key that no rule asks about. */
 const KEY_ID = '019b7000-0000-7000-8000-fffffffffffe';
 

@@ -46,6 +46,8 @@ collections:
       key: uuid
       hash: bytes
       labels: { type: list, of: string }
+      meta: { type: json, paths: { size: int, owner.name: string } }
+      place: point
     relations:
       owner: { kind: belongs_to, collection: users, required: true }
       team: { kind: belongs_to, collection: teams }
@@ -66,6 +68,21 @@ export const SOLVE_CASES: readonly SolveCase[] = [
   ['@request.auth.words contains "x" or @record.score > 1', '@record.score > 1', 'narrower'],
   ['@request.auth.words is not null or @record.score > 1', '@record.score > 1', 'narrower'],
   ['"x" in @request.auth.words', 'any(@record.labels as l, l = "x") and "x" in @request.auth.words', 'narrower'],
+  // Json and points
+  ['@record.meta is not null', '@record.meta is null', 'both'],
+  ['@record.meta.size > 3', '@record.meta.size > 3 and @record.meta is not null', 'same'],
+  ['@record.meta.size > 3', '@record.meta.size >= 4', 'same'],
+  ['@record.meta.owner.name = "a" and @record.meta.size = 1', '@record.meta.size = 1', 'wider'],
+  [
+    '@next.meta.size = 1 and not changed(@record.meta)',
+    '@record.meta.size = 1 and not changed(@record.meta)',
+    'same',
+    'update',
+  ],
+  ['changed(@record.meta)', '@record.meta.size != @next.meta.size', 'narrower', 'update'],
+  ['within(@record.place, 52.1, 4.3, 5km)', '@record.place is not null', 'wider'],
+  ['within(@record.place, 52.1, 4.3, 5km) and not within(@record.place, 52.1, 4.3, 5km)', 'false', 'same'],
+  ['within(@record.place, 52.1, 4.3, 5km)', 'within(@record.place, -10, 4.3, 5km)', 'both'],
   // Lists
   ['@record.labels contains "a"', 'any(@record.labels as l, l = "a")', 'same'],
   ['@record.labels contains "a"', 'count(@record.labels as l, l = "a") >= 1', 'same'],
