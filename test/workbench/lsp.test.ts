@@ -425,6 +425,44 @@ describe('questions about a place', () => {
     ]);
   });
 
+  it('a hover in a test file has the values of a caller or row, and the type of a member', async () => {
+    editor.open(uri, SCHEMA);
+    const [member, row, caller, nothing] = editor.open(
+      testUri,
+      TESTS.replace('{ owner: ada', '{ ow¦ner: ada')
+        .replace('documents: draft', 'documents: dr¦aft')
+        .replace('    ada: { read', '    ad¦a: { re¦ad'),
+    );
+    const hover = async (position: Place) =>
+      (await editor.result('textDocument/hover', { textDocument: { uri: testUri }, position }))?.contents.value;
+    expect(await hover(row!)).toMatch(/^row `draft` of `documents`\n\n```yaml\n\{"owner":"ada"/);
+    expect(await hover(member!)).toMatch(/^`documents.owner`: belongs_to of `users`/);
+    expect(await hover(caller!)).toMatch(/^caller `ada`\n\n```yaml\n/);
+    expect(await hover(nothing!)).toBeUndefined();
+  });
+
+  it('a rename in a test file follows a caller, unless the name is taken', async () => {
+    editor.open(uri, SCHEMA);
+    const [position] = editor.open(testUri, TESTS.replace('    ada: { read', '    ad¦a: { read'));
+    const at = { textDocument: { uri: testUri }, position };
+    expect(await editor.result('textDocument/prepareRename', at)).toMatchObject({ placeholder: 'ada' });
+    const { changes } = await editor.result('textDocument/rename', { ...at, newName: 'eve' });
+    expect(edited(TESTS, changes[testUri])).toBe(TESTS.replaceAll('ada', 'eve'));
+    const message = async (newName: string) =>
+      (await editor.ask('textDocument/rename', { ...at, newName })).error.message;
+    expect(await message('ada')).toBe('`users` has a `ada` already');
+    expect(await message('guest')).toBe('no caller can be named `guest`');
+  });
+
+  it('a YAML file without collections is left alone', async () => {
+    const other = pathToFileURL(join(folder, 'compose.yaml')).href;
+    const [position] = editor.open(other, 'services: { a¦: { image: x } }');
+    expect(await editor.diagnostics(other)).toBeUndefined();
+    const at = { textDocument: { uri: other }, position };
+    expect(await editor.result('textDocument/completion', at)).toEqual([]);
+    expect(await editor.result('textDocument/hover', at)).toBeNull();
+  });
+
   it('a lens runs the tests, and then says how many there are, and how many mutants are alive', async () => {
     const own = mkdtempSync(join(folder, 'tested-'));
     const text = "collections: { notes: { fields: { title: string }, access: { read: '@record.title is null' } } }\n";

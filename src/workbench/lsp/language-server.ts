@@ -12,6 +12,7 @@ import { INVALID_REQUEST, METHOD_NOT_FOUND, NOT_INITIALIZED, RpcError, type RpcH
 import { definitionAt, formatEdits, referencesAt, renameable, renameInTests, renameMember } from './navigate.ts';
 import { foldsOf, outlineOf } from './outline.ts';
 import { SchemaText } from './schema-text.ts';
+import { hoverInTests, renameableInTests, renameTestName } from './test-names.ts';
 import { codeLenses, TEST_COMMAND } from './tested-rules.ts';
 import { rangeOfRegion, type TextEdit, type TextPosition, type TextRange } from './text-positions.ts';
 
@@ -57,6 +58,10 @@ const INVALID_PARAMS = -32_602;
 const SCHEMA_NAME = 'bylaw.yaml';
 const isTestFile = (uri: string): boolean => /\.policy\.ya?ml$/.test(uri);
 
+/** A schema has its usual name, or collections. */
+const isSchemaText = (uri: string, text: string): boolean =>
+  uri.endsWith(`/${SCHEMA_NAME}`) || /^["']?collections["']?\s*:/m.test(text) || text.trimStart().startsWith('{');
+
 interface MethodParams {
   readonly textDocument: { readonly uri: string; readonly text?: string };
   readonly position: TextPosition;
@@ -95,7 +100,9 @@ export class LanguageServer implements RpcHandler {
 
   readonly #methods: Readonly<Record<string, Method>> = {
     'textDocument/completion': (params) => this.#completion(params),
-    'textDocument/hover': (params) => this.#onSchema(params, (file) => hoverAt(file, params.position)),
+    'textDocument/hover': (params) =>
+      this.#onTestText(params, (text, schema) => hoverInTests(text, params.position, schema)) ??
+      this.#onSchema(params, (file) => hoverAt(file, params.position)),
     'completionItem/resolve': (params) => resolvedItem(params as unknown as CompletionItem),
     'textDocument/definition': (params) =>
       this.#onTests(params, (uses) => uses.find(({ isDeclaration }) => isDeclaration)) ??
@@ -108,8 +115,12 @@ export class LanguageServer implements RpcHandler {
         codeLenses(file, params.textDocument.uri, this.#results.get(params.textDocument.uri)),
       ),
     'workspace/executeCommand': (params) => this.#execute(params),
-    'textDocument/prepareRename': (params) => this.#onSchema(params, (file) => renameable(file, params.position)),
-    'textDocument/rename': (params) => this.#onSchema(params, (file) => this.#rename(file, params)),
+    'textDocument/prepareRename': (params) =>
+      this.#onTestText(params, (text, schema) => renameableInTests(text, params.position, schema)) ??
+      this.#onSchema(params, (file) => renameable(file, params.position)),
+    'textDocument/rename': (params) =>
+      this.#onTestText(params, (text, schema) => renamedTests(text, params, schema)) ??
+      this.#onSchema(params, (file) => this.#rename(file, params)),
     'textDocument/documentSymbol': (params) => this.#onSchema(params, outlineOf),
     'textDocument/foldingRange': (params) => this.#onSchema(params, foldsOf),
     'textDocument/formatting': (params) => this.#onSchema(params, ({ text, file }) => formatEdits(text, file)),
@@ -153,6 +164,11 @@ export class LanguageServer implements RpcHandler {
       this.#publishTests(uri, text);
       return;
     }
+    if (!isSchemaText(uri, text)) {
+      // Editors send every YAML file.
+      if (this.#schemas.delete(uri)) this.#publish(uri, []);
+      return;
+    }
     const schema = new SchemaText(fileOfUri(uri), text, { env: this.#options.env, former: this.#schemas.get(uri) });
     this.#schemas.set(uri, schema);
     this.#publish(uri, schema.issues);
@@ -177,18 +193,25 @@ export class LanguageServer implements RpcHandler {
     return text === undefined ? undefined : new SchemaText(file, text, { env: this.#options.env });
   }
 
-  #onSchema<T>({ textDocument }: MethodParams, work: (file: SchemaText) => T): T | null {
+  #onSchema<T>({ textDocument }: Pick<MethodParams, 'textDocument'>, work: (file: SchemaText) => T): T | null {
     const file = this.#schemas.get(textDocument.uri);
     return file === undefined ? null : (work(file) ?? null);
   }
 
   /** The names of a test file. Undefined: the file is a schema. */
-  #onTests<T>({ textDocument: { uri }, position }: MethodParams, work: (uses: readonly LocatedUse[]) => T) {
+  #onTests<T>(params: MethodParams, work: (uses: readonly LocatedUse[]) => T) {
+    const { uri } = params.textDocument;
+    return this.#onTestText(params, (text, schema) => {
+      const uses = testNameUses(text, params.position, schema);
+      return work(uses.map(({ range, isDeclaration }) => ({ uri, range, isDeclaration })));
+    });
+  }
+
+  #onTestText<T>({ textDocument: { uri } }: MethodParams, work: (text: string, schema: SchemaText) => T) {
     const text = this.#texts.get(uri);
     if (text === undefined || !isTestFile(uri)) return undefined;
     const schema = this.#schemaOfTests(uri);
-    const uses = schema === undefined ? [] : testNameUses(text, position, schema);
-    return work(uses.map(({ range, isDeclaration }) => ({ uri, range, isDeclaration }))) ?? null;
+    return (schema && work(text, schema)) ?? null;
   }
 
   async #execute({ command, arguments: [uri] = [] }: MethodParams): Promise<null> {
@@ -245,7 +268,8 @@ export class LanguageServer implements RpcHandler {
   #completion({ textDocument: { uri }, position }: MethodParams): readonly object[] {
     const text = this.#texts.get(uri);
     if (text === undefined) return [];
-    if (!isTestFile(uri)) return completeSchema(this.#schemas.get(uri)!, position);
+    if (!isTestFile(uri))
+      return this.#onSchema({ textDocument: { uri } }, (file) => completeSchema(file, position)) ?? [];
     const schema = this.#schemaOfTests(uri);
     return schema === undefined ? [] : completeTests(text, position, schema);
   }
@@ -271,6 +295,11 @@ const fileOfUri = (uri: string): string => (uri.startsWith('file:') ? fileURLToP
 const schemaUriOf = (uri: string): string => new URL(SCHEMA_NAME, uri).href;
 
 const located = ({ textDocument: { uri } }: MethodParams, range: TextRange | undefined) => range && { uri, range };
+
+function renamedTests(text: string, params: MethodParams, schema: SchemaText): object | undefined {
+  const edits = renamedOrInvalid(() => renameTestName(text, params, schema));
+  return edits && { changes: { [params.textDocument.uri]: edits } };
+}
 
 /** Throws RpcError for a name that cannot be. */
 function renamedOrInvalid<T>(work: () => T): T {

@@ -53,6 +53,7 @@ const TESTED_ACTIONS: readonly TestedAction[] = [...ACTIONS, 'restore'];
 /** Keys of a test, which callers cannot have as names. */
 const SESSION_TYPES: ReadonlyMap<string, ScalarType> = new Map(SESSION_FACTS);
 const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...TESTED_ACTIONS];
+export const isCallerName = (name: string): boolean => !TEST_KEYS.includes(name);
 const NAMED_TEST: readonly string[] = ['create', 'list'];
 
 function requireKey(key: string, known: readonly string[], { report, path }: NamePlace): void {

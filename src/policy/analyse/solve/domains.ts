@@ -106,8 +106,14 @@ const LADDERS: Readonly<Partial<Record<string, Ladder>>> = {
     rung: (text) => BigInt(`0x${String(text).replaceAll('-', '')}`),
     value: uuidAt,
   },
-  // Numbers stand for all values of json, and points of the equator for all others.
-  jsonb: { least: 0n, greatest: 2n ** 53n - 1n, start: 0n, rung: (text) => BigInt(text), value: String },
+  // An object and numbers stand for all values of json, and points of the equator for all others.
+  jsonb: {
+    least: 0n,
+    greatest: 2n ** 53n - 1n,
+    start: 0n,
+    rung: (text) => (text === '{}' ? 0n : BigInt(text)),
+    value: (rung) => (rung === 0n ? '{}' : String(rung)),
+  },
   point: {
     least: 0n,
     greatest: 179n,

@@ -249,7 +249,8 @@ export class Translation implements Paths {
 
   #chain(start: StoredRow, meets: Meets, { path, question, isSome }: Climb): Formula {
     const { via } = path.relation as AncestorRelation;
-    const climb = { via: via.name, meets, isSome };
+    // Behind the last ancestor that counts, a test of any or all of them is unknown.
+    const climb = { via: via.name, meets, isSome, beyond: constantly(!isSome && question.isOpposite) };
     const parts = this.#climb(start, climb, []);
     return isSome === question.isOpposite ? this.withinChain({ path, owner: start }, parts, question) : parts;
   }
@@ -263,10 +264,10 @@ export class Translation implements Paths {
   }
 
   #climb(row: RowVariable, climb: Climbing, met: readonly StoredRow[]): Formula {
-    const { via, meets, isSome } = climb;
+    const { via, meets, isSome, beyond } = climb;
     const root = rowRoot(row) as StoredRow;
     if (met.includes(root)) return constantly(!isSome);
-    if (met.length >= MOST_ANCESTORS) return CUT;
+    if (met.length >= MOST_ANCESTORS) return beyond;
     const above = this.rows.column(root, via)!;
     const next = later(() => this.#climb(this.rows.rowOf(above), climb, [...met, root]));
     const rest = this.ifPresent(above, isSome ? next : this.#closed(above, [...met, root], next), constantly(!isSome));
@@ -451,6 +452,7 @@ interface Climbed {
   readonly met: readonly StoredRow[];
 }
 interface Climbing {
+  readonly beyond: Formula;
   readonly via: string;
   readonly meets: Meets;
   readonly isSome: boolean;

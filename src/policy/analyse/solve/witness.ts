@@ -138,7 +138,7 @@ class WorldBuilder {
   #jsonOf(columns: ReadonlyMap<string, Term>, name: string, paths: NonNullable<CatalogField['paths']>): string | null {
     const whole = this.#valueOf(columns.get(name));
     if (whole === undefined || whole === null) return null;
-    const value: Record<string, unknown> = { [UNREAD_MEMBER]: Number(whole) };
+    const value: Record<string, unknown> = whole === '{}' ? {} : { [UNREAD_MEMBER]: Number(whole) };
     for (const part of paths.values()) {
       const read = this.#valueOf(columns.get(part.name));
       if (read === undefined || read === null) continue;
@@ -236,9 +236,14 @@ class WorldBuilder {
       if (name === 'id' || STAMPS.includes(name) || Array.isArray(value)) return false;
       return record === undefined ? value !== null : value !== record[name];
     });
-    return Object.fromEntries(
-      given.map(([name, value]) => [name, jsonOf(value, scalarOf(fields.get(name)?.type ?? { id: '' }).sqlType)]),
-    );
+    const inJson = (name: string, value: unknown): unknown =>
+      jsonOf(value, scalarOf(fields.get(name)?.type ?? { id: '' }).sqlType);
+    // The service takes no times of a body.
+    const ignored = [...body].filter(([name, term]) => STAMPS.includes(name) && rootOf(term).isPresent === true);
+    return Object.fromEntries([
+      ...given.filter(([name]) => !STAMPS.includes(name)).map(([name, value]) => [name, inJson(name, value)] as const),
+      ...ignored.map(([name, term]) => [name, this.#valueOf(term)] as const),
+    ]);
   }
 
   #query(): TriedQuery | undefined {
