@@ -516,10 +516,13 @@ rows:
       all.filter(({ path }) => path.includes('restore')).map(({ verdict }) => verdict);
     expect(of(mutants).filter((verdict) => verdict === 'killed').length).toBeGreaterThan(5);
     expect(of(mutants)).not.toContain('survived');
-    given(tests, schema, rows);
+    given(tests + late.replace('ada', 'kim').replace('no }', 'yes }'), schema, rows);
     const { mutants: fewer } = await document('--mutate');
     const [survivor] = fewer.filter(({ verdict, path }: Json) => verdict === 'survived' && path.includes('restore'));
-    expect(survivor).toMatchObject({ from: expect.stringContaining('@now') });
+    expect(survivor).toMatchObject({
+      from: expect.stringContaining('@now'),
+      test: expect.stringContaining('restore: 2026-01-01'),
+    });
     writeFileSync(join(folder, 'a.policy.yaml'), survivor.test);
     expect((await document()).code).toBe(0);
   });
