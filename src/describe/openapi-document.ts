@@ -1,7 +1,9 @@
 /** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
 import { present } from '../invariant.ts';
 import { type Collection, offers, type Schema, uniqueFieldsOf } from '../schema/model/model.ts';
+import type { ApiDocument } from './api-document.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
+import { pathsWithExamples } from './example-value.ts';
 import {
   HEADERS,
   ID_SCHEMA,
@@ -20,7 +22,7 @@ export function openapiOf(schema: Schema, routes: readonly Operation[], version:
   const typeName = (collection: string): string => present(names.get(collection), `the type of ${collection}`);
   const collections = [...schema.collections.values()];
   const { paths, schemas, responses } = new Document(schema, typeName).write(routes);
-  return {
+  const document = {
     openapi: '3.1.0',
     info: {
       title: schema.mail.appName ?? 'bylaw',
@@ -46,6 +48,7 @@ export function openapiOf(schema: Schema, routes: readonly Operation[], version:
       ),
     },
   };
+  return { ...document, paths: pathsWithExamples(document as unknown as ApiDocument) };
 }
 
 const TAGS: Readonly<Record<string, string>> = {

@@ -30,7 +30,7 @@ export function administrationCases(service: TestService, open: () => StudioPage
         'API keys',
         'Audit',
         'Health',
-        'API reference',
+        'API',
       ]);
       await studio.fill({ as: ann!.email, action: 'delete', collection: 'documents', record: id });
       await studio.click('.question button', 'Ask');
@@ -68,7 +68,7 @@ export function administrationCases(service: TestService, open: () => StudioPage
       await studio.until('.sign-in');
       await studio.signIn(ann!);
       await studio.visit('/studio/why/documents', 'main.empty');
-      expect(await studio.texts('.top nav a')).toEqual(['Data', 'Files', 'API keys', 'API reference']);
+      expect(await studio.texts('.top nav a')).toEqual(['Data', 'Files', 'API keys', 'API']);
     });
   });
 }

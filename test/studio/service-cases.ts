@@ -1,4 +1,4 @@
-/** The pages of health, tests and files in Chromium. */
+/** The pages of health, tests, files and the API in Chromium. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestService, User } from '../support/service.ts';
 import type { StudioPage } from './studio-browser.ts';
@@ -41,6 +41,41 @@ export function serviceCases(service: TestService, open: () => StudioPage): void
       expect((await studio.texts('.page > .hint'))[0]).toContain('Only bylaw dev');
       expect(await studio.page.evaluate(`document.querySelector('.page .primary').disabled`)).toBe(true);
       expect(await studio.faults()).toEqual([]);
+    });
+
+    test('the console of the API sends a request, prints it twice, and shows the rule that decided', async () => {
+      await studio.visit('/studio/api', '.operations li a');
+      await studio.page.evaluate(`document.querySelector('.operations input').focus()`);
+      await studio.page.send('Input.insertText', { text: 'post documents create' });
+      await studio.page.until(`document.querySelectorAll('.operations li').length === 1`);
+      await studio.click('.operations li a');
+      await studio.until('.console textarea');
+      expect(await studio.texts('.operation table code')).toContain('title');
+      await studio.fill({ body: '{ "data": { "title": "By the console" } }' });
+      expect(await studio.texts('.request-line pre')).toEqual([
+        expect.stringContaining(`-d '{ "data": { "title": "By the console" } }'`),
+        'await client.collection("documents").create({"title":"By the console"})',
+      ]);
+      await studio.click('.console form button', 'Send the request');
+      await studio.until('.console-answer .verdict.allowed');
+      const [sent] = (await root!.client.get('/api/documents?filter=title%3D%22By%20the%20console%22')).body.data;
+      expect((await studio.texts('.console-answer pre')).at(-1)).toContain(sent.id);
+      expect((await studio.texts('.console .explanation .rule.decisive'))[0]).toContain(
+        '@record.owner = @request.auth.id',
+      );
+      await studio.visit('/studio/api/read_documents', '.console [name=id]');
+      await studio.fill({ id: sent.id });
+      await studio.click('.console form button', 'Send the request');
+      await studio.until('.console-answer .verdict.allowed');
+      expect((await studio.texts('.console .explanation .rule.decisive'))[0]).toContain(
+        '@record.owner = @request.auth.id',
+      );
+      await studio.fill({ id: ann!.id });
+      await studio.click('.console form button', 'Send the request');
+      await studio.until('.console-answer .verdict.refused');
+      expect((await studio.texts('.console-answer .verdict'))[0]).toMatch(/^404 /);
+      await studio.expectFits('/studio/api/create_documents', '.console textarea');
+      await studio.expectFits('/studio/api', '.operations li', 'api-list');
     });
 
     test('a file is uploaded with its preview, and a refusal stays beside its name', async () => {

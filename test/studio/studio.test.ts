@@ -124,7 +124,7 @@ function inBrowser(service: TestService): void {
       await studio.signIn(ann);
       await studio.until('.collections');
       expect(await studio.texts('.collections li')).toContain('documents');
-      expect(await studio.texts('.top nav a')).toEqual(['Data', 'Files', 'API keys', 'API reference']);
+      expect(await studio.texts('.top nav a')).toEqual(['Data', 'Files', 'API keys', 'API']);
     });
 
     test('a user with a second factor signs in in two steps', async () => {

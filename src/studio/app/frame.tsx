@@ -72,9 +72,6 @@ function Header(): JSX.Element {
             {title}
           </a>
         ))}
-        <a href="/docs" target="_blank" rel="noopener">
-          {wording.reference}
-        </a>
       </nav>
       <button type="button" class="palette-opener" onClick={() => (isPaletteOpen.value = true)}>
         {wording.go} <kbd>Ctrl K</kbd>

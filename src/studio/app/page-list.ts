@@ -1,5 +1,6 @@
 /** The pages of the navigation. A page is here once it is whole. */
 import type { ComponentType } from 'preact';
+import { ApiPage } from '../pages/api/api-page.tsx';
 import { AsPage } from '../pages/as/as-page.tsx';
 import { AuditPage } from '../pages/audit/audit-page.tsx';
 import { DataPage } from '../pages/data/data-page.tsx';
@@ -36,6 +37,7 @@ export const PAGES: readonly StudioPage[] = [
   { name: 'keys', title: wording.apiKeys, key: 'k', component: KeysPage },
   { name: 'audit', title: wording.audit, key: 'a', adminOnly: true, component: AuditPage },
   { name: 'health', title: wording.health, key: 'y', adminOnly: true, component: HealthPage },
+  { name: 'api', title: wording.apiPage, key: 'i', component: ApiPage },
 ];
 
 /** The pages that the user may open. */

@@ -1,9 +1,8 @@
 // @module-tag long
 /** `/docs`: the page without script, its script in a browser, and that nothing of a schema becomes markup. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ApiDocument, ShownOperation } from '../../../src/routes/system/docs/api-document.ts';
+import type { ApiDocument, ShownOperation } from '../../../src/describe/api-document.ts';
 import { renderDocs } from '../../../src/routes/system/docs/docs-page.ts';
-import { exampleValue } from '../../../src/routes/system/docs/example-value.ts';
 import { Browser, type Page } from '../../support/browser/browser.ts';
 import { describeInBrowser } from '../../support/browser/describe-in-browser.ts';
 import { describeOnOne, type TestService } from '../../support/service.ts';
@@ -53,10 +52,9 @@ describeOnOne('the page', (service) => {
     for (const [path, item] of Object.entries(document.paths)) {
       for (const [method, operation] of Object.entries(item)) {
         const { requestBody } = operation as ShownOperation;
-        const schema = requestBody?.content?.['application/json']?.schema;
+        const body = requestBody?.content?.['application/json']?.example;
         const isOfRecords = /^\/api\/(?:documents|teams|batch|_explain)\b/.test(path) && !path.includes('{');
-        if (schema === undefined || !isOfRecords) continue;
-        const body = exampleValue(schema, document, 'request');
+        if (body === undefined || !isOfRecords) continue;
         const { status, body: answer } = await client.send(method.toUpperCase(), path, { json: body });
         if (status >= 300 && status !== 409) refused.push(`${method} ${path}: ${JSON.stringify(answer.errors)}`);
       }

@@ -12,8 +12,8 @@ import {
   type ShownOperation,
   type ShownParameter,
   type ShownSchema,
-} from './api-document.ts';
-import { exampleValue } from './example-value.ts';
+} from '../../../describe/api-document.ts';
+import { exampleValue } from '../../../describe/example-value.ts';
 import { attribute, code, html, prose } from './html-text.ts';
 import { fieldRows, REQUIRED, typeWords } from './schema-words.ts';
 
@@ -105,8 +105,9 @@ function parameter({ name, in: place, required, description = '', schema = {} }:
 
 function body(content: Content = {}, document: ApiDocument): string {
   return Object.entries(content)
-    .map(([type, { schema = {} }]) => {
-      const example = json(exampleValue(schema, document, 'request'));
+    .map(([type, part]) => {
+      const { schema = {} } = part;
+      const example = json(exampleOf(part, document));
       const data = schema.properties?.data;
       const fields = `${fieldRows(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldRows(data, document)}`}`;
       return [
@@ -116,6 +117,10 @@ function body(content: Content = {}, document: ApiDocument): string {
     })
     .join('');
 }
+
+/** JSON bodies have an example in the document; forms get one here. */
+const exampleOf = ({ schema = {}, example }: Content[string], document: ApiDocument): unknown =>
+  example ?? exampleValue(schema, document, 'request');
 
 /** For the console, which puts the ids of records in their place. */
 function references(schema: ShownSchema, document: ApiDocument): string {
@@ -160,7 +165,7 @@ function curlOf({ path, method, operation }: DocumentedOperation, document: ApiD
   const lines = [
     `curl${method === 'head' ? ' -I' : method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BASE${path}"`,
     ...((operation.security ?? []).length === 0 ? [] : ['  -H "Authorization: Bearer $TOKEN"']),
-    ...(content === undefined ? [] : curlData(content[0], exampleValue(content[1].schema ?? {}, document, 'request'))),
+    ...(content === undefined ? [] : curlData(content[0], exampleOf(content[1], document))),
   ];
   return lines.join(' \\\n');
 }

@@ -1,10 +1,10 @@
 /** `/docs` and its two static files. */
 import { readFileSync } from 'node:fs';
+import type { ApiDocument } from '../../../describe/api-document.ts';
 import { type Operation, TEXT } from '../../../describe/operation.ts';
 import { StaticText } from '../../../http/answer/static-text.ts';
 import { memoizedBy } from '../../../memoized.ts';
 import { type DescribedRoute, route } from '../../define-route.ts';
-import type { ApiDocument } from './api-document.ts';
 import { renderDocs } from './docs-page.ts';
 
 /** Only our own files; the script cannot make markup from text. */

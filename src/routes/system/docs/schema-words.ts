@@ -1,5 +1,5 @@
 /** JSON Schemas in the words of people: `string, 1 to 80 characters`, `list of Document`. */
-import { type ApiDocument, nameOfRef, resolved, type ShownSchema } from './api-document.ts';
+import { type ApiDocument, nameOfRef, resolved, type ShownSchema } from '../../../describe/api-document.ts';
 import { attribute, code, html, prose } from './html-text.ts';
 
 const TYPE_WORDS: Readonly<Record<string, string>> = { integer: 'int', number: 'float', boolean: 'bool' };

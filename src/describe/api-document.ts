@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that the page shows. */
+/** The parts of an OpenAPI 3.1 document that readers of it use. */
 
 export interface ShownSchema {
   readonly $ref?: string;
@@ -24,7 +24,7 @@ export interface ShownSchema {
   /** The collection of the record whose id it is. */
   readonly 'x-collection'?: string;
 }
-export type Content = Readonly<Record<string, { readonly schema?: ShownSchema }>>;
+export type Content = Readonly<Record<string, { readonly schema?: ShownSchema; readonly example?: unknown }>>;
 export interface Response {
   readonly $ref?: string;
   readonly description?: string;

@@ -1,15 +1,25 @@
 /** Makes a value that fits a JSON Schema, to show and to start from. */
-import { type ApiDocument, createBodyOf, neededReferences, resolved, type ShownSchema } from './api-document.ts';
+import {
+  type ApiDocument,
+  createBodyOf,
+  neededReferences,
+  resolved,
+  type ShownOperation,
+  type ShownSchema,
+} from './api-document.ts';
 
 /** Examples of a request leave out the ids of records, which a caller would have to know. */
 type Use = 'request' | 'answer';
 
-const EXAMPLE_ID = '0190b0a0-0000-7000-8000-000000000001';
-const EXAMPLE_DATE = '2026-01-31';
-const EXAMPLE_TIME = '09:30:00';
-const EXAMPLE_BYTES = 'aGVsbG8=';
-const EXAMPLE_DECIMAL = '12.50';
-const EXAMPLE_DATETIME = '2026-01-31T12:00:00.000000Z';
+/** Texts by the format of JSON Schema. */
+const FORMATTED_EXAMPLES: Readonly<Record<string, string>> = {
+  uuid: '0190b0a0-0000-7000-8000-000000000001',
+  date: '2026-01-31',
+  'partial-time': '09:30:00',
+  byte: 'aGVsbG8=',
+  decimal: '12.50',
+  'date-time': '2026-01-31T12:00:00.000000Z',
+};
 /** A deeper example is of no use. */
 const MAX_EXAMPLE_DEPTH = 6;
 
@@ -71,11 +81,29 @@ function scalarExample({ type, format, minLength = 0, maxLength, ...schema }: Sh
   if (isOf('integer') || isOf('number')) return Math.min(Math.max(1, minimum), maximum);
   if (isOf('object')) return {};
   if (!isOf('string')) return null;
-  if (format === 'uuid') return EXAMPLE_ID;
-  if (format === 'date') return EXAMPLE_DATE;
-  if (format === 'partial-time') return EXAMPLE_TIME;
-  if (format === 'byte') return EXAMPLE_BYTES;
-  if (format === 'decimal') return EXAMPLE_DECIMAL;
-  if (format === 'date-time') return EXAMPLE_DATETIME;
+  const formatted = FORMATTED_EXAMPLES[format ?? ''];
+  if (formatted !== undefined) return formatted;
   return (TEXTS[name] ?? name.replaceAll('_', ' ')).padEnd(minLength, '.').slice(0, maxLength);
 }
+
+/** The paths with an example in each JSON body of a request. */
+export function pathsWithExamples(document: ApiDocument): ApiDocument['paths'] {
+  const described = Object.entries(document.paths).map(([path, item]) => {
+    const operations = Object.entries(item).map(([method, operation]) => [
+      method,
+      withExample(operation as ShownOperation, document),
+    ]);
+    return [path, Object.fromEntries(operations)];
+  });
+  return Object.fromEntries(described);
+}
+
+function withExample(operation: ShownOperation, document: ApiDocument): ShownOperation {
+  const { requestBody } = operation;
+  const { schema, ...more } = requestBody?.content?.[JSON_TYPE] ?? {};
+  if (schema === undefined) return operation;
+  const example = exampleValue(schema, document, 'request');
+  return { ...operation, requestBody: { ...requestBody, content: { [JSON_TYPE]: { schema, example, ...more } } } };
+}
+
+const JSON_TYPE = 'application/json';

@@ -1,0 +1,229 @@
+/** A form that sends a request with the session of the page, and shows its answer and the rule that decided it. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { isEditingOn } from '../../app/preferences.ts';
+import { hasEnded } from '../../app/session-state.ts';
+import { showToast } from '../../app/toasts.tsx';
+import { wording } from '../../wording.ts';
+import { ExplanationView } from '../why/explanation-view.tsx';
+import { askWhy, type WhyExplanation, type WhyQuestion } from '../why/why-question.ts';
+import type { ApiOperation, ApiParameter } from './operation-list.ts';
+import {
+  type ConsoleRequest,
+  clientLineOf,
+  curlLineOf,
+  exampleOf,
+  isUpload,
+  questionOf,
+  requestHeadersOf,
+  requestPathOf,
+} from './request-lines.ts';
+
+interface ConsoleAnswer {
+  readonly status: string;
+  readonly isGood: boolean;
+  readonly headers: string;
+  readonly content: string;
+}
+interface Decision {
+  readonly question: WhyQuestion;
+  readonly explanation: WhyExplanation;
+}
+
+export function RequestConsole({ operation }: { readonly operation: ApiOperation }): JSX.Element {
+  const { parameters = [], method } = operation;
+  const [values, setValues] = useState<ConsoleRequest['values']>({});
+  const [body, setBody] = useState(() => exampleOf(operation));
+  const [file, setFile] = useState<File>();
+  const [isSending, setSending] = useState(false);
+  const [answer, setAnswer] = useState<ConsoleAnswer>();
+  const [decision, setDecision] = useState<Decision>();
+  const request: ConsoleRequest = { operation, values, body, file };
+  const isWrite = method !== 'GET' && method !== 'HEAD';
+  const isReady =
+    !isWrite || isEditingOn.value || /\/(?:query|aggregate|can|_explain|_matrix|_diff)$/.test(operation.path);
+  const send = async (): Promise<void> => {
+    setSending(true);
+    setAnswer(undefined);
+    setDecision(undefined);
+    // Before the request: a deleted record has no explanation.
+    setDecision(await decisionOf(request));
+    setAnswer(await sendRequest(request));
+    setSending(false);
+  };
+  return (
+    <section class="console" aria-label={wording.console}>
+      <h2>{wording.console}</h2>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        {parameters.map((parameter) => (
+          <ParameterField
+            key={`${parameter.in} ${parameter.name}`}
+            parameter={parameter}
+            value={values[`${parameter.in} ${parameter.name}`] ?? ''}
+            onValue={(value) => setValues({ ...values, [`${parameter.in} ${parameter.name}`]: value })}
+          />
+        ))}
+        {isUpload(operation) && (
+          <label>
+            {wording.files}
+            <input type="file" required onChange={(event) => setFile(event.currentTarget.files?.[0])} />
+          </label>
+        )}
+        {body !== undefined && (
+          <label>
+            {wording.body}
+            <textarea
+              name="body"
+              class="file-text"
+              rows={Math.min(14, body.split('\n').length + 1)}
+              spellcheck={false}
+              value={body}
+              onInput={(event) => setBody(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        <button
+          type="submit"
+          class="primary"
+          disabled={isSending || !isReady}
+          title={isReady ? undefined : wording.readOnly}
+        >
+          {isSending ? wording.sending : wording.sendRequest}
+        </button>
+      </form>
+      <RequestLine title="curl" text={curlLineOf(request)} />
+      <RequestLine title={wording.clientLine} text={clientLineOf(request)} />
+      {answer !== undefined && <AnswerView answer={answer} />}
+      {answer !== undefined && questionOf(request) !== undefined && (
+        <>
+          <h3>{wording.decidedBy}</h3>
+          {decision === undefined ? (
+            <p class="hint">{wording.decisionWithheld}</p>
+          ) : (
+            <ExplanationView question={decision.question} explanation={decision.explanation} />
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+/** Undefined where no rule decides, and where the caller may not ask. */
+async function decisionOf(request: ConsoleRequest): Promise<Decision | undefined> {
+  const asked = questionOf(request);
+  if (asked === undefined) return undefined;
+  try {
+    return { question: asked.question, explanation: await askWhy(asked.question, asked.more) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A longer answer is cut. */
+const LONGEST_ANSWER = 100_000;
+
+async function sendRequest(request: ConsoleRequest): Promise<ConsoleAnswer> {
+  const { operation, body, file } = request;
+  const form = new FormData();
+  if (file !== undefined) form.append('file', file);
+  try {
+    const began = performance.now();
+    const response = await fetch(requestPathOf(request), {
+      method: operation.method,
+      headers: requestHeadersOf(request),
+      body: isUpload(operation) ? form : body,
+      credentials: 'same-origin',
+    });
+    if (response.status === 401) hasEnded.value = true;
+    const type = response.headers.get('content-type') ?? '';
+    const isText = /^text\/|\bjson\b/.test(type);
+    const text = isText ? await response.text() : '';
+    const took = Math.round(performance.now() - began);
+    return {
+      status: `${response.status} ${response.statusText} · ${took} ms`,
+      isGood: response.ok,
+      headers: [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n'),
+      content: isText ? readableText(text, type) : type,
+    };
+  } catch {
+    return { status: wording.offline, isGood: false, headers: '', content: '' };
+  }
+}
+
+function readableText(text: string, type: string): string {
+  const shown = /\bjson\b/.test(type) && text !== '' ? JSON.stringify(JSON.parse(text), null, 2) : text;
+  return shown.length > LONGEST_ANSWER ? `${shown.slice(0, LONGEST_ANSWER)}…` : shown;
+}
+
+interface ParameterFieldProps {
+  readonly parameter: ApiParameter;
+  readonly value: string;
+  readonly onValue: (value: string) => void;
+}
+
+function ParameterField({ parameter, value, onValue }: ParameterFieldProps): JSX.Element {
+  const { name, in: place, required = false, schema } = parameter;
+  const choices = place === 'path' ? schema?.enum : undefined;
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: one of two controls follows
+    <label>
+      {`${name} (${place})`}
+      {required && <span class="required"> {wording.required}</span>}
+      {choices === undefined ? (
+        <input
+          name={name}
+          required={required}
+          spellcheck={false}
+          value={value}
+          onInput={(event) => onValue(event.currentTarget.value)}
+        />
+      ) : (
+        <select name={name} required={required} value={value} onChange={(event) => onValue(event.currentTarget.value)}>
+          <option value="" />
+          {choices.map((each) => (
+            <option key={String(each)}>{String(each)}</option>
+          ))}
+        </select>
+      )}
+    </label>
+  );
+}
+
+function RequestLine({ title, text }: { readonly title: string; readonly text: string }): JSX.Element {
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    showToast(wording.copied);
+  };
+  return (
+    <div class="request-line">
+      <h3>{title}</h3>
+      <button type="button" class="link" aria-label={`${wording.copy}: ${title}`} onClick={() => void copy()}>
+        {wording.copy}
+      </button>
+      <pre tabIndex={0}>{text}</pre>
+    </div>
+  );
+}
+
+function AnswerView({ answer: { status, isGood, headers, content } }: { readonly answer: ConsoleAnswer }): JSX.Element {
+  return (
+    <div class="console-answer">
+      <h3>{wording.answer}</h3>
+      <p class={`verdict ${isGood ? 'allowed' : 'refused'}`} role="status">
+        <strong>{status}</strong>
+      </p>
+      {headers !== '' && (
+        <details>
+          <summary>{wording.headers}</summary>
+          <pre tabIndex={0}>{headers}</pre>
+        </details>
+      )}
+      {content !== '' && <pre tabIndex={0}>{content}</pre>}
+    </div>
+  );
+}
