@@ -14,6 +14,13 @@ const ACCOUNTS = `CREATE TABLE IF NOT EXISTS "_auth_accounts" (
 )`;
 
 /**
+ * `unclaimed`: the address was verified by a token alone, outside of a session of the account. Its reader need not be
+ * the person who made the account.
+ */
+const CLAIMS_OF_ACCOUNTS = `ALTER TABLE "_auth_accounts"
+  ADD COLUMN IF NOT EXISTS unclaimed boolean NOT NULL DEFAULT false`;
+
+/**
  * `principal` is the user, or the session itself where a guest has it (`kind`); without one, the version before
  * made it for its user. `generation` counts refreshes: tokens of this generation are live, and `spent_hash` is the token
  * that started it. A session that ended is deleted.
@@ -278,6 +285,7 @@ const AUTH_INDEXES: readonly string[] = [
 
 export const authTables: readonly Sql[] = [
   ACCOUNTS,
+  CLAIMS_OF_ACCOUNTS,
   SESSIONS,
   SESSIONS_OF_GUESTS,
   SIGN_INS_OF_SESSIONS,

@@ -15,7 +15,7 @@ import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { ClaimedMail } from '../mail/outbox.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { AccountParts, Accounts, SignedIn } from './accounts.ts';
-import { dropWaysIn } from './ways-in.ts';
+import { claimAccount, dropAllWaysIn } from './ways-in.ts';
 
 export interface CodeClaim {
   readonly email: string;
@@ -154,14 +154,9 @@ export class LoginCodes {
   /** Returns false if the address was proved before. */
   async #prove(tx: Transaction, userId: string): Promise<boolean> {
     const { users, sessions } = this.#parts;
-    if (!(await users.proveEmail(tx, userId))) return false;
-    // First, so that a change of address that is being mailed ends, too.
-    await tx.run(sql`
-      UPDATE "_auth_accounts"
-         SET password_hash = NULL,
-             password_changed_at = now()
-       WHERE user_id = ${uuid(userId)}`);
-    await dropWaysIn(tx, userId);
+    const isFirst = await users.proveEmail(tx, userId);
+    if (!(await claimAccount(tx, userId)) && !isFirst) return false;
+    await dropAllWaysIn(tx, userId);
     await sessions.endAll(tx, userId);
     return true;
   }

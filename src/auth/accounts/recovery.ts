@@ -10,7 +10,7 @@ import { dropProofs, findProof, useProof } from '../mail/email-tokens.ts';
 import type { AccountParts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
-import { dropWaysIn } from './ways-in.ts';
+import { claimAccount, dropWaysIn, leaveUnclaimed } from './ways-in.ts';
 
 export interface PasswordChange {
   readonly password: string;
@@ -88,7 +88,8 @@ export class Recovery {
       await users.storePassword(tx, userId, hash);
       // Only the owner of the address reads its mail. A stranger who held the account before that proof
       // loses every way in.
-      if (await users.proveEmail(tx, userId)) await dropWaysIn(tx, userId);
+      const isFirst = await users.proveEmail(tx, userId);
+      if ((await claimAccount(tx, userId)) || isFirst) await dropWaysIn(tx, userId);
       for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, userId);
       await sessions.endAll(tx, userId);
       await recordAudit(tx, { event: 'password_reset', userId, client });
@@ -108,13 +109,20 @@ export class Recovery {
     await outbox.add({ kind: 'verify', address: user.email, detail: { client, sessionId: caller.sessionId } });
   }
 
-  /** Throws `validation_failed`, `rate_limited`. */
-  async confirmVerification(token: string, client: RequestClient): Promise<void> {
+  /**
+   * Outside of a session of the account, its reader may be another person than its maker: what the maker added ends,
+   * but for the password, and the next proof by the mailbox ends that, too. Throws `validation_failed`, `rate_limited`.
+   */
+  async confirmVerification(token: string, caller: Caller | undefined, client: RequestClient): Promise<void> {
     const { db, users, authenticator } = this.#parts;
     const proof = await db.transaction(async (tx) => {
       const used = await useProof(tx, 'verify_email', token);
       if (used === undefined) return undefined;
-      await users.proveEmail(tx, used.userId);
+      const isFirst = await users.proveEmail(tx, used.userId);
+      if (isFirst && !(caller?.kind === 'user' && caller.principal === used.userId)) {
+        await dropWaysIn(tx, used.userId);
+        await leaveUnclaimed(tx, used.userId);
+      }
       await dropProofs(tx, 'verify_email', used.userId);
       await recordAudit(tx, { event: 'email_verified', userId: used.userId, client });
       return used;

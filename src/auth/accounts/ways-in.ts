@@ -1,10 +1,36 @@
-/** The ways into an account besides its password. */
+/** The ways into an account, which end when the owner of its address shows up and may be somebody else. */
 import type { Transaction } from '../../database/contract.ts';
 import { sql, uuid } from '../../sql.ts';
 import { deleteFactors } from '../factors/factor-rows.ts';
 import { dropProofs } from '../mail/email-tokens.ts';
 
-/** Runs at the first proof of an address: a stranger who held the account before it loses every way in. */
+/** The account is its owner's from now on. Returns false if it was before. */
+export async function claimAccount(tx: Transaction, userId: string): Promise<boolean> {
+  const changed = await tx.run(sql`
+    UPDATE "_auth_accounts"
+       SET unclaimed = false
+     WHERE user_id = ${uuid(userId)}
+       AND unclaimed`);
+  return changed > 0;
+}
+
+/** The next proof by the mailbox ends what a stranger may have added meanwhile. */
+export async function leaveUnclaimed(tx: Transaction, userId: string): Promise<void> {
+  await tx.run(sql`UPDATE "_auth_accounts" SET unclaimed = true WHERE user_id = ${uuid(userId)}`);
+}
+
+/** Ends every way in. Sessions end apart. */
+export async function dropAllWaysIn(tx: Transaction, userId: string): Promise<void> {
+  // First, so that a change of address that is being mailed ends, too.
+  await tx.run(sql`
+    UPDATE "_auth_accounts"
+       SET password_hash = NULL,
+           password_changed_at = now()
+     WHERE user_id = ${uuid(userId)}`);
+  await dropWaysIn(tx, userId);
+}
+
+/** Ends the ways besides the password, with their sessions: a stranger may have held the account. */
 export async function dropWaysIn(tx: Transaction, userId: string): Promise<void> {
   await deleteFactors(tx, userId);
   // An enrolment that was not confirmed is not a factor yet.
@@ -14,6 +40,8 @@ export async function dropWaysIn(tx: Transaction, userId: string): Promise<void>
   await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_former_guests" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_api_keys" WHERE created_by = ${uuid(userId)}`);
+  await tx.run(sql`DELETE FROM "_auth_oauth_codes" WHERE user_id = ${uuid(userId)}`);
+  await tx.run(sql`DELETE FROM "_auth_sessions" WHERE user_id = ${uuid(userId)} AND method <> 'password'`);
   // The stranger's own mailbox may hold a token that changes the address.
   await dropProofs(tx, 'change_email', userId);
 }

@@ -17,6 +17,7 @@ import { param, type Sql, sql, text, uuid } from '../../sql.ts';
 import { emailAddress } from '../accounts/email-address.ts';
 import { requireOpenRegistration } from '../accounts/registration.ts';
 import type { Users } from '../accounts/users.ts';
+import { claimAccount, dropAllWaysIn } from '../accounts/ways-in.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import { hasWayIn, lockUser } from '../factors/passkey-rows.ts';
@@ -67,6 +68,12 @@ export function providerSubjectOf(subject: unknown): string {
   throw new Problem('oauth_failed', 'the provider did not say who signed in');
 }
 
+interface SignedInBy {
+  readonly userId: string;
+  /** The provider was the first to prove whose the account is: its sessions have ended. */
+  readonly isClaimed: boolean;
+}
+
 interface LocalAccount {
   readonly id: string;
   readonly isEmailVerified: boolean;
@@ -92,9 +99,10 @@ export class Identities {
     this.#users = users;
   }
 
-  /** Returns the user's id. Throws `account_exists`, `oauth_denied`, `oauth_failed`, `validation_failed`. */
-  async signIn(signIn: SignIn): Promise<string> {
-    return (await this.#linkedUser(signIn.identity)) ?? (await this.#newLink(signIn));
+  /** Throws `account_exists`, `oauth_denied`, `oauth_failed`, `validation_failed`. */
+  async signIn(signIn: SignIn): Promise<SignedInBy> {
+    const userId = await this.#linkedUser(signIn.identity);
+    return userId === undefined ? this.#newLink(signIn) : { userId, isClaimed: false };
   }
 
   async #linkedUser({ issuer, subject }: Identity): Promise<string | undefined> {
@@ -108,10 +116,11 @@ export class Identities {
     return found?.[0] ?? undefined;
   }
 
-  async #newLink(signIn: SignIn): Promise<string> {
+  async #newLink(signIn: SignIn): Promise<SignedInBy> {
     const email = emailOf(signIn.identity);
     const local = await this.#localAccount(this.#db, sql`email = ${text(email)}`);
-    return local === undefined ? this.#register(email, signIn) : this.#join(local.id, email, signIn);
+    if (local !== undefined) return this.#join(local.id, email, signIn);
+    return { userId: await this.#register(email, signIn), isClaimed: false };
   }
 
   async #register(email: string, { identity, client }: SignIn): Promise<string> {
@@ -127,9 +136,9 @@ export class Identities {
     return id;
   }
 
-  async #join(id: string, email: string, signIn: SignIn): Promise<string> {
+  async #join(id: string, email: string, signIn: SignIn): Promise<SignedInBy> {
     const { identity, client } = signIn;
-    await this.#db.transaction(async (tx) => {
+    const isClaimed = await this.#db.transaction(async (tx) => {
       // The locked row decides: the address or the roles may be changing.
       const local = await this.#localAccount(
         tx,
@@ -139,10 +148,16 @@ export class Identities {
       );
       if (local === undefined) throw accountExists('the account with this email has changed meanwhile; try again');
       requireJoinable(local, signIn);
+      const isFirst = (await claimAccount(tx, id)) && signIn.sessionUserId !== id;
+      if (isFirst) {
+        await dropAllWaysIn(tx, id);
+        await tx.run(sql`DELETE FROM "_auth_sessions" WHERE user_id = ${uuid(id)}`);
+      }
       await linkNew(tx, identity, id);
       await recordAudit(tx, { event: 'oauth_linked', userId: id, client, detail: { issuer: identity.issuer } });
+      return isFirst;
     });
-    return id;
+    return { userId: id, isClaimed };
   }
 
   /** Links one's own account. Throws `account_exists` if another account has the identity. */

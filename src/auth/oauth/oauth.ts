@@ -220,7 +220,8 @@ export class OAuth {
       await identities.link(link.userId, identity, client);
       return { kind: 'linked', redirectTo: redirectTo ?? '/' };
     }
-    const userId = await identities.signIn({ identity, sessionUserId: flow.userId, client });
+    const { userId, isClaimed } = await identities.signIn({ identity, sessionUserId: flow.userId, client });
+    if (isClaimed) await authenticator.userChanged(userId);
     if (flow.challenge !== undefined) {
       const code = await keepCode(this.#parts.db, userId, flow.challenge);
       return { kind: 'coded', redirectTo: withCode(redirectTo ?? '/', code) };

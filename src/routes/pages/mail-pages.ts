@@ -11,8 +11,9 @@ export const verifyPage: AccountPage = {
   text: 'Confirm that this address is yours, if you made the account. Otherwise close this page: the account would keep your address.',
   fields: [TOKEN_FIELD],
   button: 'Confirm',
+  knowsCaller: true,
   async submit({ ctx, app, values }) {
-    await app.auth.recovery.confirmVerification(values.get('token'), clientOf(ctx));
+    await app.auth.recovery.confirmVerification(values.get('token'), ctx.state.caller, clientOf(ctx));
     return done('Confirmed', 'Your email address is confirmed.', SIGN_IN_LINK);
   },
 };
