@@ -4,7 +4,7 @@ import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect, test } from 'vitest';
 import { SetupOffer } from '../../src/auth/accounts/setup-offer.ts';
 import { newSecret } from '../../src/auth/sessions/secrets.ts';
-import { raw } from '../../src/sql.ts';
+import { raw, sql, text, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { describeOnBoth, describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -51,6 +51,24 @@ describeOnBoth(
       expect(answer.text).not.toMatch(/<script|javascript:| on\w+=/);
       expect(answer.text).toContain('A &lt;b&gt; &amp; B');
       expect(answer.text).toContain('<img src="https://cdn.example/logo.svg"');
+    });
+
+    test('a passkey is renamed on its page, by its user alone', async () => {
+      const [owner, other] = [await newPerson(service.anonymous), await newPerson(service.anonymous)];
+      const id = crypto.randomUUID();
+      await service.app.db.run(sql`
+        INSERT INTO "_auth_passkeys" (id, user_id, credential_id, public_key, counter, name, created_at)
+        VALUES (${uuid(id)}, ${uuid(owner.id)}, ${text(newSecret())}, 'AA', 0, 'phone', now())`);
+      const rename = (person: typeof owner, fields: Record<string, string>) =>
+        post('passkeys', { step: 'rename', id, ...fields }, { Cookie: person.cookie });
+      const shown = async () => (await owner.cookieClient.get('/auth/passkeys')).text;
+      expect(await shown()).toMatch(/<button>Rename phone<\/button>[\s\S]*<button>Remove phone<\/button>/);
+      expect((await rename(other, { name: 'mine' })).status).toBe(404);
+      expect((await rename(owner, { name: '' })).status).toBe(422);
+      expect((await rename(owner, { name: 'a', id: 'x' })).status).toBe(404);
+      expect(await shown()).toContain('<button>Rename phone</button>');
+      expect((await rename(owner, { name: 'key & <b>' })).text).toContain('The passkey is called key &amp; &lt;b&gt;.');
+      expect(await shown()).toContain('<button>Rename key &amp; &lt;b&gt;</button>');
     });
 
     test('the link of a mail leads to a page, whose GET changes nothing, and whose click verifies', async () => {

@@ -1,5 +1,6 @@
 /** The pages of a signed-in user: the second factor, and passkeys. Not a route. */
 import type { Caller } from '../../auth/auth.ts';
+import type { Passkey } from '../../auth/factors/passkey-rows.ts';
 import { clientOf } from '../../http/request.ts';
 import { parseUuid } from '../../policy/values.ts';
 import { Problem, problemOfError } from '../../problem.ts';
@@ -8,6 +9,7 @@ import {
   type AccountPage,
   CODE_FIELD,
   done,
+  type FormValues,
   PASSWORD_FIELD,
   RESPONSE_FIELD,
   readCredential,
@@ -135,13 +137,10 @@ export const passkeysPage: AccountPage = {
       title: 'Passkeys',
       text: 'A passkey signs you in without a password and without a code.',
       forms: [
-        ...passkeys.map(({ id, name }) => ({
-          ...step('passkeys', 'remove', `Remove ${name}`, ID_FIELD),
-          values: new Map([
-            ['step', 'remove'],
-            ['id', id],
-          ]),
-        })),
+        ...passkeys.flatMap((passkey) => [
+          passkeyStep(passkey, 'rename', 'Rename', NAME_FIELD),
+          passkeyStep(passkey, 'remove', 'Remove'),
+        ]),
         step('passkeys', 'options', 'Add a passkey', NAME_FIELD),
       ],
       links: [FACTOR_LINK],
@@ -149,6 +148,21 @@ export const passkeysPage: AccountPage = {
   },
   submit: (visit) => stepOf(PASSKEY_STEPS, visit),
 };
+
+/** The button names its passkey. */
+const passkeyStep = (
+  { id, name }: Passkey,
+  does: string,
+  verb: string,
+  ...fields: readonly FormField[]
+): ShownForm => ({
+  ...step('passkeys', does, `${verb} ${name}`, ID_FIELD, ...fields),
+  values: new Map([
+    ['step', does],
+    ['id', id],
+    ['name', name],
+  ]),
+});
 
 const PASSKEY_STEPS: Readonly<Record<string, Step>> = {
   async options({ app, values }, user) {
@@ -173,13 +187,23 @@ const PASSKEY_STEPS: Readonly<Record<string, Step>> = {
     await app.auth.passkeys.add(user, { name, response, client: clientOf(ctx) });
     return done('Done', `The passkey ${name} is yours.`, PASSKEYS_LINK);
   },
+  async rename({ app, values }, user) {
+    const { name } = await app.auth.passkeys.rename(user, passkeyIdOf(values), readName(values.get('name')));
+    return done('Done', `The passkey is called ${name}.`, PASSKEYS_LINK);
+  },
   async remove({ app, ctx, values }, user) {
-    const id = parseUuid(values.get('id'));
-    if (id === undefined) throw new Problem('not_found', 'you have no such passkey');
+    const id = passkeyIdOf(values);
     await app.auth.passkeys.remove(user, id, clientOf(ctx));
     return done('Done', 'The passkey is removed.', PASSKEYS_LINK);
   },
 };
+
+/** Throws `not_found`. */
+function passkeyIdOf(values: FormValues): string {
+  const id = parseUuid(values.get('id'));
+  if (id === undefined) throw new Problem('not_found', 'you have no such passkey');
+  return id;
+}
 
 /** Throws `validation_failed`. */
 function readName(given: string): string {
