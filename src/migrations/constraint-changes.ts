@@ -15,7 +15,7 @@ import {
 import { createTrigramIndex } from './search-columns.ts';
 import type { Step } from './step.ts';
 import { sameColumns, type TableDiff } from './table-diff.ts';
-import { type ForeignKey, foreignColumns, uniqueName } from './tables.ts';
+import { type ForeignKey, foreignColumns, methodOfType, uniqueName } from './tables.ts';
 
 interface RenamedConstraint {
   readonly constraint: ActualConstraint | undefined;
@@ -128,7 +128,7 @@ export class ConstraintChanges {
     );
   }
 
-  /** Drops indexes of an interrupted migration to a schema that wanted more than this one. */
+  /** Drops indexes of an interrupted migration to a schema that wanted more than this one, and those that a new type cannot have. */
   #dropLeftovers(): Step[] {
     const { actual, table } = this.#t;
     const missing = table.uniques.filter((columns) => this.#uniqueOf(columns) === undefined);
@@ -138,6 +138,7 @@ export class ConstraintChanges {
       name === (isUnique ? uniqueName(actual.name, columns) : constraintName(actual.name, columns, 'idx'));
     const isGone = (index: ActualIndex): boolean => {
       const { name, columns, isUnique, isValid } = index;
+      if (this.#isUnfit(index)) return true;
       // No constraint uses it yet.
       if (isUnique && name === uniqueName(actual.name, columns, 'newkey')) return !building.has(name);
       return !isValid && isOurs(index) && !uniques.has(name) && !this.#wantsIndex(name);
@@ -255,8 +256,19 @@ export class ConstraintChanges {
   #indexOf(columns: readonly string[]): ActualIndex | undefined {
     const stored = this.#t.storedAll(columns);
     return this.#t.actual.indexes.find(
-      (index) => index.isValid && !index.isUnique && sameColumns(index.columns, stored),
+      (index) => index.isValid && !index.isUnique && sameColumns(index.columns, stored) && !this.#isUnfit(index),
     );
+  }
+
+  /** The new type of a column is indexed by another method. */
+  #isUnfit({ columns, isUnique }: ActualIndex): boolean {
+    const { actual, table } = this.#t;
+    if (isUnique) return false;
+    return table.columns.some(({ name, type }) => {
+      const stored = this.#t.stored(name);
+      if (!columns.includes(stored)) return false;
+      return methodOfType(type) !== methodOfType(actual.columns.get(stored)?.type ?? '');
+    });
   }
 
   /** The invalid index of an interrupted migration. */

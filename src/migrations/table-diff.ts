@@ -126,12 +126,21 @@ export class TableDiff {
 
   duplicates(columns: readonly string[]): Sql {
     const stored = this.storedAll(columns);
-    const list = columnList(stored);
+    const key = join(
+      stored.map((name) => this.#comparable(name)),
+      ', ',
+    );
     const present = join(
       stored.map((name) => sql`${ident(name)} IS NOT NULL`),
       ' AND ',
     );
-    return sql`SELECT ${list} FROM ${this.#from} WHERE ${present} GROUP BY ${list} HAVING count(*) > 1`;
+    return sql`SELECT ${key} FROM ${this.#from} WHERE ${present} GROUP BY ${key} HAVING count(*) > 1`;
+  }
+
+  /** A column that gets another type may have one without equality. */
+  #comparable(stored: string): Sql {
+    const { type } = this.actual.columns.get(stored) ?? {};
+    return type === 'point' || type === 'json' ? sql`${ident(stored)}::text` : ident(stored);
   }
 
   /** The rows under the names of the schema, with the values that they get in columns which this migration adds. */

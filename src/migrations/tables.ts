@@ -397,11 +397,13 @@ const targetOf = ({ collections }: Schema, { collection }: Relation): Collection
   present(collections.get(collection), `collection ${collection}`);
 
 /** The method of an index; undefined: the default of PostgreSQL. A list is indexed by its elements, a point by its place. */
-export function indexMethod({ columns }: Table, [first]: readonly string[]): 'gin' | 'gist' | undefined {
-  const type = columns.find(({ name }) => name === first)?.type;
+export function methodOfType(type: string): 'gin' | 'gist' | undefined {
   if (type === 'point') return 'gist';
-  return type?.endsWith('[]') ? 'gin' : undefined;
+  return type.endsWith('[]') ? 'gin' : undefined;
 }
+
+export const indexMethod = ({ columns }: Table, [first]: readonly string[]): ReturnType<typeof methodOfType> =>
+  methodOfType(columns.find(({ name }) => name === first)?.type ?? '');
 
 export const stringLiteral = (text: string): Sql => raw(quotedText(text));
 

@@ -8,7 +8,7 @@ import { fold, foldedColumn } from '../../../src/policy/fold.ts';
 import { parseSchema } from '../../../src/schema/load.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import { Random } from '../random.ts';
-import { type ChangedModel, changed, randomSchema, type SchemaModel } from './model.ts';
+import { type ChangedModel, changed, randomSchema, type SchemaModel, textOfSchema } from './model.ts';
 import { type Content, contentOf, empty, insertRows, randomRows } from './rows.ts';
 
 /** As `serve`, as `migrate apply`, and as that with --allow-destructive. */
@@ -196,7 +196,7 @@ function codeOf(error: unknown): unknown {
 }
 
 function schemaOf(model: SchemaModel): Schema {
-  const { schema, issues } = parseSchema(JSON.stringify({ collections: model }));
+  const { schema, issues } = parseSchema(textOfSchema(model));
   const errors = issues.filter(({ severity }) => severity === 'error');
   assert(schema !== undefined, errors.map(({ path, message }) => `${path}: ${message}`).join('\n'));
   return schema;

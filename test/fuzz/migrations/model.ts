@@ -1,15 +1,30 @@
 /** Random schemas, random changes of them, and what each table and column of the first is called in the second. */
 import type { Random } from '../random.ts';
 
-type FieldType = 'string' | 'int' | 'float' | 'bool' | 'datetime' | 'date' | 'time' | 'bigint' | 'uuid';
+type FieldType =
+  | 'string'
+  | 'int'
+  | 'float'
+  | 'bool'
+  | 'datetime'
+  | 'date'
+  | 'time'
+  | 'bigint'
+  | 'uuid'
+  | 'decimal'
+  | 'json'
+  | 'point'
+  | 'strings'
+  | 'ints';
+type Value = string | number | boolean | readonly (string | number)[] | { readonly [name: string]: number | string };
 
-interface FieldModel {
+export interface FieldModel {
   readonly type: FieldType;
   readonly required?: boolean;
   readonly unique?: boolean;
   readonly index?: boolean;
   readonly search?: boolean;
-  readonly default?: string | number | boolean;
+  readonly default?: Value;
   readonly was?: string;
 }
 interface RelationModel {
@@ -39,7 +54,7 @@ export interface ChangedModel {
   readonly isAdditive: boolean;
 }
 
-export const VALUES: Readonly<Record<FieldType, readonly (string | number | boolean)[]>> = {
+export const VALUES: Readonly<Record<FieldType, readonly Value[]>> = {
   string: ['', 'a', 'Ä', "it's", '12', 'true', '2026-01-02T03:04:05.000006Z'],
   int: [0, 1, -7, 9007199254740991],
   float: [0, 1.5, -7, 1e21],
@@ -49,7 +64,31 @@ export const VALUES: Readonly<Record<FieldType, readonly (string | number | bool
   bigint: ['0', '-7', '9223372036854775807'],
   uuid: ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
   time: ['00:00:00', '12:00:00.5', '23:59:59.999999'],
+  decimal: ['0.00', '-7.50', '9999999999.99'],
+  json: [{}, { a: 'x"y', b: 1 }, [1, 'a'], 'text', 12, true],
+  point: [
+    { lat: 0, lng: 0 },
+    { lat: -90, lng: 179.5 },
+  ],
+  strings: [[], ['a', 'Ä,{}"\\', ''], ['12']],
+  ints: [[], [0, -7, 9007199254740991]],
 };
+/** Types that a file writes with more than their name. */
+const DECLARED: Readonly<Partial<Record<FieldType, object>>> = {
+  decimal: { type: 'decimal', precision: 12, scale: 2 },
+  strings: { type: 'list', of: 'string' },
+  ints: { type: 'list', of: 'int' },
+};
+const UNEQUAL: readonly FieldType[] = ['bool', 'json', 'point', 'strings', 'ints'];
+const UNINDEXED: readonly FieldType[] = ['json'];
+
+export function textOfSchema(schema: SchemaModel): string {
+  const declared = (_: string, value: unknown): unknown => {
+    const type = (value as { type?: FieldType } | null)?.type;
+    return type === undefined || DECLARED[type] === undefined ? value : { ...(value as object), ...DECLARED[type] };
+  };
+  return JSON.stringify({ collections: schema }, declared);
+}
 const TYPES = Object.keys(VALUES) as readonly FieldType[];
 
 export function randomSchema(random: Random): SchemaModel {
@@ -70,8 +109,8 @@ function randomField(random: Random, type = random.pick(TYPES)): FieldModel {
   return {
     type,
     ...(random.chance(0.3) && { required: true }),
-    ...(type !== 'bool' && random.chance(0.2) && { unique: true }),
-    ...(random.chance(0.2) && { index: true }),
+    ...(!UNEQUAL.includes(type) && random.chance(0.2) && { unique: true }),
+    ...(!UNINDEXED.includes(type) && random.chance(0.2) && { index: true }),
     ...(type === 'string' && random.chance(0.3) && { search: true }),
     ...(random.chance(0.4) && { default: random.pick(VALUES[type]) }),
   };
@@ -173,8 +212,8 @@ class Change {
       if ((key === 'required' || key === 'unique') && !isSet) this.#isAdditive = false;
     };
     toggle('required');
-    toggle('index');
-    if (field.type !== 'bool') toggle('unique');
+    if (!UNINDEXED.includes(field.type)) toggle('index');
+    if (!UNEQUAL.includes(field.type)) toggle('unique');
     if (field.type === 'string') toggle('search');
     if (this.#happens(0.4)) next.default = this.#random.pick(VALUES[field.type]);
     if (this.#happens(0.3, 'other')) {

@@ -3,7 +3,7 @@ import type { Database, Transaction } from '../../../src/database/contract.ts';
 import { fold, foldedColumn } from '../../../src/policy/fold.ts';
 import { ident, join, raw, type Sql, sql } from '../../../src/sql.ts';
 import type { Random } from '../random.ts';
-import { type CollectionModel, type SchemaModel, VALUES } from './model.ts';
+import { type CollectionModel, type FieldModel, type SchemaModel, VALUES } from './model.ts';
 
 interface Row {
   readonly table: string;
@@ -42,6 +42,15 @@ interface Making {
   readonly ids: ReadonlyMap<string, readonly string[]>;
 }
 
+/** A value as its column takes it. */
+function textOf(type: FieldModel['type'], value: (typeof VALUES)[FieldModel['type']][number]): string {
+  if (type === 'json') return JSON.stringify(value);
+  if (Array.isArray(value)) return `{${value.map((each) => JSON.stringify(each)).join(',')}}`;
+  if (type !== 'point') return String(value);
+  const { lat, lng } = value as { readonly lat: number; readonly lng: number };
+  return `(${lng},${lat})`;
+}
+
 /** Returns undefined if a required reference has no target. */
 function randomRow({ random, model, ids }: Making, n: number): Row['values'] | undefined {
   const values: Record<string, string | null> = {};
@@ -49,7 +58,7 @@ function randomRow({ random, model, ids }: Making, n: number): Row['values'] | u
     const all = VALUES[type];
     const value = unique ? (n < all.length ? all[n]! : undefined) : random.pick(all);
     if (value === undefined && required) return undefined;
-    values[name] = value === undefined || (!required && random.chance(0.3)) ? null : String(value);
+    values[name] = value === undefined || (!required && random.chance(0.3)) ? null : textOf(type, value!);
     if (search === true) values[foldedColumn(name)] = values[name] === null ? null : fold(values[name]!);
   }
   for (const [name, { kind, collection, required = false, unique = false }] of Object.entries(model.relations)) {
