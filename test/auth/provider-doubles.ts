@@ -56,6 +56,8 @@ export class ProviderDoubles {
   spoil: (claims: Claims) => Claims = (claims) => claims;
   /** Overrides the answer of a path. */
   readonly spoiled = new Map<string, (response: ServerResponse) => void>();
+  /** Identity tokens name their key. */
+  namesKeys = true;
   /** The tenant that the signing key of Microsoft belongs to; undefined: all. */
   keyTenant: string | undefined;
   readonly seen: string[] = [];
@@ -233,7 +235,7 @@ export class ProviderDoubles {
       discord: {},
     }[of];
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const text = `${encode({ alg: 'RS256', kid: KID })}.${encode(this.spoil({ ...standard, ...own }))}`;
+    const text = `${encode({ alg: 'RS256', ...(this.namesKeys && { kid: KID }) })}.${encode(this.spoil({ ...standard, ...own }))}`;
     return `${text}.${sign('sha256', Buffer.from(text), this.#key).toString('base64url')}`;
   }
 

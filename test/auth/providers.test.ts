@@ -312,6 +312,10 @@ test('Microsoft: the key of one tenant signs for no other', async () => {
   doubles.keyTenant = OTHER_TENANT;
   expect((await verify(OTHER_TENANT)).tid).toBe(OTHER_TENANT);
   await expect(verify(TENANT)).rejects.toThrow('the identity token is not accepted (invalid)');
+  // A token that leaves its key out would not be compared with the tenant of the key.
+  doubles.namesKeys = false;
+  await expect(verify(TENANT)).rejects.toThrow('the identity token is not accepted (invalid)');
+  doubles.namesKeys = true;
   doubles.keyTenant = undefined;
   expect((await verify(TENANT)).tid).toBe(TENANT);
 });

@@ -2,15 +2,21 @@
 const MAX_LENGTH = 2_048;
 const VISIBLE = /^[\x21-\x5b\x5d-\x7e]+$/;
 /** The answer adds these. */
-const ANSWERED = /[?&](?:code|error)=/;
+const ANSWERED: readonly string[] = ['code', 'error'];
 
 /** `redirects`: those of the schema. */
 export const isAppRedirect = (target: string, redirects: readonly string[]): boolean =>
   target.length <= MAX_LENGTH &&
   VISIBLE.test(target) &&
   !target.includes('#') &&
-  !ANSWERED.test(target) &&
+  !namesAnswer(target) &&
   redirects.some((allowed) => (allowed.startsWith('http:') ? isLoopback(target, allowed) : isUnder(target, allowed)));
+
+/** An app reads the decoded names, and perhaps the first of two. */
+function namesAnswer(target: string): boolean {
+  const query = target.slice(target.indexOf('?') + 1);
+  return target.includes('?') && [...new URLSearchParams(query).keys()].some((name) => ANSWERED.includes(name));
+}
 
 function isUnder(target: string, allowed: string): boolean {
   if (!target.startsWith(allowed)) return false;

@@ -77,11 +77,11 @@ export class IdTokenVerifier {
     return typeof tid === 'string' && parseUuid(tid) === tid ? issuer.replace(TENANT, tid) : undefined;
   }
 
-  /** A key of Microsoft may belong to one tenant: no other's token is signed with it. */
+  /** A key of Microsoft may belong to one tenant: no other's token is signed with it. A token names its key. */
   #isKeyOf(iss: string, kid: string | undefined): boolean {
     if (!this.#provider.issuer.includes(TENANT)) return true;
-    const key = this.#keys.jwks()?.keys.find((key) => key.kid === kid) as { readonly issuer?: unknown } | undefined;
-    return [undefined, iss, this.#provider.issuer].includes(key?.issuer as string | undefined);
+    const key = this.#keys.jwks()?.keys.find((key) => key.kid === kid) as { readonly issuer?: string } | undefined;
+    return kid !== undefined && key !== undefined && [undefined, iss, this.#provider.issuer].includes(key.issuer);
   }
 
   async #verified(token: string): Promise<{ readonly payload: JWTPayload; readonly kid: string | undefined }> {
