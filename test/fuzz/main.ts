@@ -9,7 +9,7 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { readServerUrl } from '../../src/database/server-url.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { LONG_RUN, startPostgres } from '../support/postgres.ts';
 import { fuzzChanges } from './changes/run-feeds.ts';
 import { DoorLane } from './doors/door-lane.ts';
 import type { DoorCounts } from './doors/doors.ts';
@@ -172,7 +172,7 @@ async function openLanes(stops: (() => Promise<void>)[]): Promise<{ lanes: reado
   const lanes: Lane[] = [];
   let url = '';
   for (const collation of options.icu ? (['icu', 'icu'] as const) : (['c', 'icu'] as const).slice(0, LANES)) {
-    const server = await startPostgres({ collation });
+    const server = await startPostgres({ collation, settings: LONG_RUN });
     if (server === undefined) break;
     if (url === '') url = server.url;
     stops.push(() => server.stop());

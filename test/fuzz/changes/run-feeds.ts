@@ -10,7 +10,7 @@ import type { Records } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import { raw } from '../../../src/sql.ts';
 import { manyPlaces, noFeedObserver } from '../../support/feed-observer.ts';
-import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
+import { isolatedUrl, LONG_RUN, startPostgres } from '../../support/postgres.ts';
 import { printShortfalls } from '../floor.ts';
 import { Random } from '../random.ts';
 import { FeedCaller } from './feed-caller.ts';
@@ -238,7 +238,7 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
       world: { type: 'string' },
     },
   });
-  const server = await startPostgres();
+  const server = await startPostgres({ settings: LONG_RUN });
   const copy = copyWithSmallPages();
   const modules = await loadFeedModules(copy.root);
   const { openDatabase } = modules;

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 import type { Database } from '../../../src/database/contract.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
-import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
+import { isolatedUrl, LONG_RUN, startPostgres } from '../../support/postgres.ts';
 import { printShortfalls } from '../floor.ts';
 import { type Counts, MigrationCase } from './check.ts';
 
@@ -40,7 +40,7 @@ export async function fuzzMigrations(argv: readonly string[]): Promise<number> {
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     },
   });
-  const server = await startPostgres();
+  const server = await startPostgres({ settings: LONG_RUN });
   if (server === undefined) return 1;
   const databases = [
     await openDatabase({ url: await isolatedUrl(server.url), pipelines: 1, poolSize: 2 }),

@@ -10,7 +10,7 @@ import pg from 'pg';
 import type { Database } from '../../../src/database/contract.ts';
 import { readServerUrl } from '../../../src/database/server-url.ts';
 import { isQueryCanceled } from '../../../src/database/to-store-error.ts';
-import { startPostgres } from '../../support/postgres.ts';
+import { LONG_RUN, startPostgres } from '../../support/postgres.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import { type Floor, printShortfalls } from '../floor.ts';
 import { openEmbeddedLane } from '../policies/embedded-lane.ts';
@@ -213,7 +213,7 @@ async function openServers(stops: (() => Promise<void>)[]): Promise<Places> {
   const lanes: Lane[] = [];
   const places: Place[] = [];
   for (const collation of ['c', 'icu'] as const) {
-    const server = await startPostgres({ collation });
+    const server = await startPostgres({ collation, settings: LONG_RUN });
     if (server === undefined) throw new Error('the fuzz of queries needs a PostgreSQL');
     stops.push(() => server.stop());
     const client = new pg.Client(readServerUrl(server.url).config);
