@@ -14,8 +14,9 @@ export interface Workshop {
    * another version; otherwise the reason why the last good schema stays.
    */
   saveSchema(text: string, version: string): Promise<'saved' | 'changed' | { readonly reason: string }>;
-  /** Runs policy tests by name. → the document of `bylaw test --json`, or the texts with errors. */
+  /** Runs policy tests by name, and the mutants of all rules if they are wanted. → the document of `bylaw test --json`, or the texts with errors. */
   runTests(
     files: ReadonlyMap<string, string>,
+    withMutants: boolean,
   ): Promise<{ readonly results: object } | { readonly unusable: readonly UnusableText[] }>;
 }

@@ -68,6 +68,10 @@ test('policy tests run by the served schema, with their coverage, and errors are
   const ran = await client.post('/api/_test', { files: { 'a.policy.yaml': TESTS } });
   expect([ran.status, ran.body.data.passed, ran.body.data.failed]).toEqual([200, 1, 0]);
   expect(ran.body.data.coverage.policies.length).toBeGreaterThan(0);
+  const mutated = await client.post('/api/_test', { files: { 'a.policy.yaml': TESTS }, mutate: true });
+  expect(mutated.body.data.mutants).toContainEqual(
+    expect.objectContaining({ path: expect.stringContaining('posts'), verdict: 'killed' }),
+  );
   const broken = await client.post('/api/_test', {
     files: { 'a.policy.yaml': TESTS.replace('posts, as', 'pots, as') },
   });

@@ -6,6 +6,8 @@ import { QueuePerKey } from '../../queue-per-key.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { CoverageCounter } from '../../workbench/coverage/coverage.ts';
 import { openMemoryDatabase } from '../../workbench/memory-database.ts';
+import { mutantsOf } from '../../workbench/mutate/mutate.ts';
+import type { TestedWorld } from '../../workbench/mutate/telling-test.ts';
 import { placedRules } from '../../workbench/rule-places.ts';
 import type { FileResults } from '../../workbench/test/print-results.ts';
 import { type PolicyTests, readTests } from '../../workbench/test/read-tests.ts';
@@ -32,7 +34,7 @@ export class DevWorkshop implements Workshop {
     return this.#session === undefined ? { reason: NOT_STARTED } : this.#session.save(text, version);
   }
 
-  async runTests(files: ReadonlyMap<string, string>): ReturnType<Workshop['runTests']> {
+  async runTests(...[files, withMutants]: Parameters<Workshop['runTests']>): ReturnType<Workshop['runTests']> {
     const schema = this.#session?.schema;
     if (schema === undefined) throw new Problem('unavailable', NOT_STARTED);
     const read = [...files].map(([file, text]) => ({ file, text, ...readTests(text, file, schema) }));
@@ -42,7 +44,8 @@ export class DevWorkshop implements Workshop {
       results: await runs.run('all', () =>
         resultsOf(
           schema,
-          read.flatMap(({ tests }) => tests ?? []),
+          read.flatMap(({ tests, text }) => (tests === undefined ? [] : [{ tests, text }])),
+          withMutants,
         ),
       ),
     };
@@ -51,22 +54,31 @@ export class DevWorkshop implements Workshop {
 
 const NOT_STARTED = 'bylaw dev is still starting; try again';
 
-async function resultsOf(schema: Schema, files: readonly PolicyTests[]): Promise<object> {
+interface ReadFile {
+  readonly tests: PolicyTests;
+  readonly text: string;
+}
+
+async function resultsOf(schema: Schema, files: readonly ReadFile[], withMutants: boolean): Promise<object> {
   const db = await openMemoryDatabase();
   try {
     const tools = await testToolsOf(db, schema);
     const counter = new CoverageCounter();
     const all: FileResults[] = [];
-    for (const tests of files) {
-      const { results } = await runTests(tests, tools, {
+    const worlds: TestedWorld[] = [];
+    for (const { tests, text } of files) {
+      const { world, results } = await runTests(tests, tools, {
         only: undefined,
         onValue: (node, value) => counter.count(node, value),
         onRules: (traces) => counter.countRules(traces),
       });
       all.push({ file: tests.file, names: tests.names, results });
+      worlds.push({ tests, world, text });
     }
-    const coverage = counter.report(placedRules(schema, schema.text), { file: schema.file, catalog: schema });
-    return { ...resultsDocument(all), coverage };
+    const rules = placedRules(schema, schema.text);
+    const coverage = counter.report(rules, { file: schema.file, catalog: schema });
+    const mutants = withMutants ? await mutantsOf({ store: tools.store, schema, rules, worlds }) : undefined;
+    return { ...resultsDocument(all), coverage, ...(mutants && { mutants }) };
   } finally {
     await db.close();
   }

@@ -17,30 +17,37 @@ export const runPolicyTests = route({
   summary: 'Run policy tests',
   description: 'Under `bylaw dev` only, on a database in memory; elsewhere 404.',
   body: jsonBody(
-    { files: z.record(z.string(), z.string()).describe('Texts of policy tests by name.') },
+    {
+      files: z.record(z.string(), z.string()).describe('Texts of policy tests by name.'),
+      mutate: z.boolean().optional().describe('Adds `mutants`: changes of rules, and whether a test notices them.'),
+    },
     MOST_TEXT_BYTES,
   ),
   answers: {
     200: {
       description: 'The document of `bylaw test --json`.',
       shape: inData(() =>
-        object({
-          passed: COUNT,
-          failed: COUNT,
-          tests: { type: 'array', items: { type: 'object' } },
-          coverage: { type: 'object' },
-        }),
+        object(
+          {
+            passed: COUNT,
+            failed: COUNT,
+            tests: { type: 'array', items: { type: 'object' } },
+            coverage: { type: 'object' },
+            mutants: { type: 'array', items: { type: 'object' } },
+          },
+          ['mutants'],
+        ),
       ),
     },
   },
   problems: ['forbidden', 'not_found', 'rate_limited'],
-  async handle(ctx, app, { files }) {
+  async handle(ctx, app, { files, mutate = false }) {
     const asker = callerOf(ctx);
     if (asker.by === 'key') throw forbiddenProblem();
     await app.auth.countQuestion(asker);
     const { workshop } = app;
     if (workshop === undefined) throw notFoundProblem();
-    const run = await workshop.runTests(new Map(Object.entries(files)));
+    const run = await workshop.runTests(new Map(Object.entries(files)), mutate);
     if ('unusable' in run) {
       const errors = run.unusable.flatMap(({ file, text, issues }) =>
         textErrors(text, { pointer: `/files/${pointerPart(file)}`, issues }),

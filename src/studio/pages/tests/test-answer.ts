@@ -27,12 +27,25 @@ export interface CoveredPolicy {
   readonly path: string;
   readonly leaves: readonly CoveredLeaf[];
 }
+/** A change of a rule in one place. */
+export interface RuleMutant {
+  readonly path: string;
+  readonly line: number;
+  readonly from: string;
+  readonly to: string;
+  readonly verdict: 'killed' | 'survived' | 'unknown';
+  /** A whole file with a test that notices the change. */
+  readonly test: string | null;
+}
 export interface TestAnswer {
   readonly passed: number;
   readonly failed: number;
   readonly tests: readonly TestResult[];
+  readonly mutants?: readonly RuleMutant[];
   readonly coverage?: { readonly policies: readonly CoveredPolicy[] };
 }
 
-export const runTests = async (files: Readonly<Record<string, string>>): Promise<TestAnswer> =>
-  (await transport.json<{ readonly data: TestAnswer }>('/api/_test', { method: 'POST', body: { files } })).data;
+export async function runTests(files: Readonly<Record<string, string>>, mutate: boolean): Promise<TestAnswer> {
+  const body = { files, ...(mutate && { mutate }) };
+  return (await transport.json<{ readonly data: TestAnswer }>('/api/_test', { method: 'POST', body })).data;
+}

@@ -1,13 +1,16 @@
 import type { JSX } from 'preact';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
-import type { CoveredLeaf, CoveredPolicy, TestAnswer, TestResult } from './test-answer.ts';
+import type { CoveredLeaf, CoveredPolicy, RuleMutant, TestAnswer, TestResult } from './test-answer.ts';
 
-export function TestResults({
-  answer: { passed, failed, tests, coverage },
-}: {
+interface TestResultsProps {
   readonly answer: TestAnswer;
-}): JSX.Element {
+  /** Takes a text of policy tests into the files of the page. */
+  readonly onAdd: (text: string) => void;
+}
+
+export function TestResults({ answer, onAdd }: TestResultsProps): JSX.Element {
+  const { passed, failed, tests, coverage, mutants } = answer;
   return (
     <section aria-label={wording.results}>
       <p class={`verdict ${failed === 0 ? 'allowed' : 'refused'}`} role="status">
@@ -15,6 +18,7 @@ export function TestResults({
       </p>
       {failed > 0 && <FailureTable tests={tests.filter(({ ok }) => !ok)} />}
       {coverage !== undefined && <Coverage policies={coverage.policies} />}
+      {mutants !== undefined && <MutantTable mutants={mutants} onAdd={onAdd} />}
     </section>
   );
 }
@@ -90,3 +94,50 @@ function Coverage({ policies }: { readonly policies: readonly CoveredPolicy[] })
 }
 
 const unseen = (leaf: CoveredLeaf): string => VALUES.filter((value) => leaf[value] === 0).join(', ');
+
+interface MutantTableProps {
+  readonly mutants: readonly RuleMutant[];
+  readonly onAdd: (text: string) => void;
+}
+
+/** The changes of rules that no test notices. */
+function MutantTable({ mutants, onAdd }: MutantTableProps): JSX.Element {
+  const alive = mutants.filter(({ verdict }) => verdict !== 'killed');
+  return (
+    <>
+      <h2>{wording.mutants}</h2>
+      <p class="hint">{`${mutants.length - alive.length} ${wording.killed}, ${alive.length} ${wording.survived}`}</p>
+      {alive.length > 0 && (
+        <div class="scroll" role="region" tabIndex={0} aria-label={wording.mutants}>
+          <table class="mutants">
+            <TableHead titles={[wording.rules, wording.before, wording.after, wording.actions]} />
+            <tbody>
+              {alive.map(({ path, line, from, to, test }, i) => (
+                <tr key={i}>
+                  <td>
+                    <code>{`${path} (${wording.line} ${line})`}</code>
+                  </td>
+                  <td>
+                    <code>{from}</code>
+                  </td>
+                  <td>
+                    <code>{to}</code>
+                  </td>
+                  <td>
+                    {test === null ? (
+                      wording.noTelling
+                    ) : (
+                      <button type="button" onClick={() => onAdd(test)}>
+                        {wording.addTest}
+                      </button>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}

@@ -45,11 +45,11 @@ export function TestsPage(): JSX.Element {
       // It lasts for the page.
     }
   };
-  const run = async (): Promise<void> => {
+  const run = async (mutate: boolean): Promise<void> => {
     setRunning(true);
     setProblem(undefined);
     try {
-      setAnswer(await runTests(files));
+      setAnswer(await runTests(files, mutate));
     } catch (error) {
       setAnswer(undefined);
       setProblem(noteProblem(error));
@@ -77,15 +77,32 @@ export function TestsPage(): JSX.Element {
           type="button"
           class="primary"
           disabled={!canRun || isRunning || Object.keys(files).length === 0}
-          onClick={() => void run()}
+          onClick={() => void run(false)}
         >
           {isRunning ? wording.running : wording.runTests}
         </button>
+        <button
+          type="button"
+          disabled={!canRun || isRunning || Object.keys(files).length === 0}
+          title={wording.mutateHint}
+          onClick={() => void run(true)}
+        >
+          {wording.runMutants}
+        </button>
       </div>
       {problem !== undefined && <ProblemNote problem={problem} />}
-      {answer !== undefined && <TestResults answer={answer} />}
+      {answer !== undefined && (
+        <TestResults answer={answer} onAdd={(text) => change({ ...files, [freeName(files)]: text })} />
+      )}
     </main>
   );
+}
+
+/** A name that no file of the page has. */
+function freeName(files: TestFiles): string {
+  let number = 1;
+  while (Object.hasOwn(files, `mutant-${number}.policy.yaml`)) number++;
+  return `mutant-${number}.policy.yaml`;
 }
 
 async function textsOf(list: FileList | null | undefined): Promise<TestFiles> {
