@@ -91,6 +91,56 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       expect(await read(id)).toMatchObject({ title: 'Mine', score: 2 });
     });
 
+    test('a cell is edited in its place by the keys, undone by Ctrl+Z, and shows a refusal of its value', async () => {
+      const id = await create('In its place', { score: 3 });
+      const filter = encodeURIComponent('title = "In its place"');
+      await studio.visit(`/studio/data/documents?filter=${filter}&columns=score,title,owner`, '.grid .rows .row');
+      const edit = async (text: string): Promise<void> => {
+        await studio.page.evaluate(`document.querySelector('[data-cell="0-0"]').focus()`);
+        await studio.press('Enter');
+        await studio.page.until(`document.activeElement.matches('.cell-editor input')`);
+        await studio.page.evaluate('document.activeElement.select()');
+        await studio.page.send('Input.insertText', { text });
+        await studio.press('Enter');
+      };
+      await edit('101');
+      await studio.until('.cell-editor .field-problem');
+      expect(await studio.faults()).toEqual([]);
+      await studio.press('Escape');
+      await studio.page.until(`document.activeElement.dataset.cell === '0-0'`);
+      await edit('44');
+      await studio.page.until(`document.querySelector('[data-cell="0-0"]').textContent === '44'`);
+      expect(await read(id)).toMatchObject({ score: 44 });
+      await studio.page.until(`document.activeElement.dataset.cell === '0-0'`);
+      await studio.press('z', 2);
+      await studio.page.until(`document.querySelector('[data-cell="0-0"]').textContent === '3'`);
+      // Another user writes between the begin of the edit and its save.
+      await studio.press('Enter');
+      await studio.page.until(`document.activeElement.matches('.cell-editor input')`);
+      await ann!.client.patch(`/api/documents/${id}`, { data: { score: 9 } });
+      await studio.page.send('Input.insertText', { text: '7' });
+      await studio.press('Enter');
+      await studio.until('.record dl');
+      expect((await read(id)).score).toBe(9);
+    });
+
+    test('this device keeps the order and the width of columns', async () => {
+      await ann!.client.post('/api/tags', { data: { label: 'a tag with a width' } });
+      await studio.visit('/studio/data/tags?columns=id,label', '.grid');
+      await studio.click('.menu-button summary');
+      await studio.click('.column-choice button', 'Move before: label');
+      await studio.page.until(`location.search.includes('columns=label%2Cid')`);
+      await studio.page.evaluate(`(() => {
+        const field = document.querySelector('[aria-label="Width: label"]');
+        field.value = '300';
+        field.dispatchEvent(new Event('change', { bubbles: true }));
+      })()`);
+      expect(await studio.faults()).toEqual([]);
+      await studio.visit('/studio/data/tags', '.grid .rows .row');
+      expect(await studio.texts('[role=columnheader] button')).toEqual(['label', 'id']);
+      expect(await studio.page.evaluate(`document.querySelector('[data-cell="0-0"]').offsetWidth`)).toBe(300);
+    });
+
     test('a delete asks first, and an action that rules refuse is greyed with its reason', async () => {
       const id = await create('To be deleted');
       await studio.visit(`/studio/data/documents?record=${id}`, '.record dl');

@@ -231,7 +231,7 @@ function inBrowser(service: TestService): void {
       await studio.page.evaluate(`document.querySelector('[data-cell="0-0"]').focus()`);
       await studio.press('ArrowRight');
       await studio.page.until(`document.activeElement.dataset.cell === '0-1'`);
-      await studio.press('Enter');
+      await studio.press('o');
       await studio.until('.record dl');
       expect(await studio.page.evaluate('location.search')).toContain(`record=${id}`);
       const members = await studio.texts('.record dd');

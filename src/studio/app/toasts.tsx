@@ -11,11 +11,16 @@ interface Toast {
 
 const TOAST_MS = 8_000;
 const toasts = signal<readonly Toast[]>([]);
+/** The changes that the page can undo, the newest last. They outlive their messages. */
+const undoable: Toast[] = [];
+const MOST_UNDOABLE = 100;
 let toastCount = 0;
 
 export function showToast(text: string, undo?: () => Promise<void>): void {
   const toast: Toast = { id: ++toastCount, text, ...(undo === undefined ? {} : { undo }) };
   toasts.value = [...toasts.value, toast];
+  if (undo !== undefined) undoable.push(toast);
+  if (undoable.length > MOST_UNDOABLE) undoable.shift();
   setTimeout(() => dismiss(toast), TOAST_MS);
 }
 
@@ -23,12 +28,16 @@ const dismiss = (toast: Toast): void => {
   toasts.value = toasts.value.filter(({ id }) => id !== toast.id);
 };
 
-/** Undoes the newest change whose message is still there. */
+/** Undoes the newest change of the page. */
 export async function undoNewest(): Promise<void> {
-  const newest = toasts.value.findLast(({ undo }) => undo !== undefined);
-  if (newest === undefined) return;
-  dismiss(newest);
-  await newest.undo?.();
+  const newest = undoable.at(-1);
+  if (newest !== undefined) await undoChange(newest);
+}
+
+async function undoChange(toast: Toast): Promise<void> {
+  undoable.splice(undoable.indexOf(toast), 1);
+  dismiss(toast);
+  await toast.undo?.();
 }
 
 export function Toasts(): JSX.Element {
@@ -38,13 +47,7 @@ export function Toasts(): JSX.Element {
         <p key={toast.id}>
           {toast.text}
           {toast.undo !== undefined && (
-            <button
-              type="button"
-              onClick={() => {
-                dismiss(toast);
-                void toast.undo?.();
-              }}
-            >
+            <button type="button" onClick={() => void undoChange(toast)}>
               {wording.undo}
             </button>
           )}

@@ -90,5 +90,18 @@ export function typeWordsOf(schema: ApiSchema): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' or ');
   if (items !== undefined) return `list of ${typeWordsOf(items)}`;
   const types = typeof type === 'string' ? [type] : (type ?? []);
-  return types.map((each) => (each === 'string' ? (format ?? each) : each)).join(' or ') || 'any value';
+  return types.map((each) => wordOf(each === 'string' ? (format ?? each) : each)).join(' or ') || 'any value';
 }
+
+/** Types of the schema file by those of JSON Schema. */
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  integer: 'int',
+  number: 'float',
+  boolean: 'bool',
+  uuid: 'id',
+  'date-time': 'datetime',
+  'partial-time': 'time',
+  byte: 'bytes',
+  int64: 'bigint',
+};
+const wordOf = (type: string): string => TYPE_WORDS[type] ?? type;

@@ -1,5 +1,6 @@
 /** The reference of one operation. */
 import type { JSX } from 'preact';
+import { ProseText } from '../../parts/prose-text.tsx';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
 import { type ApiOperation, type ApiReference, type ApiSchema, typeWordsOf } from './operation-list.ts';
@@ -20,8 +21,14 @@ export function OperationView({ operation, reference }: OperationViewProps): JSX
       <h2>
         <code>{`${method} ${path}`}</code>
       </h2>
-      <p>{summary}</p>
-      {description !== undefined && <p>{description}</p>}
+      <p>
+        <ProseText text={summary} />
+      </p>
+      {description !== undefined && (
+        <p>
+          <ProseText text={description} />
+        </p>
+      )}
       <p class="hint">{security.length === 0 ? wording.openToAll : wording.needsSession}</p>
       {parameters.length > 0 && (
         <MemberTable
@@ -70,7 +77,9 @@ function MemberTable({ title, members }: MemberTableProps): JSX.Element | null {
                   {isRequired && <span class="required"> {wording.required}</span>}
                 </th>
                 <td>{typeWordsOf(schema)}</td>
-                <td>{schema.description}</td>
+                <td>
+                  <ProseText text={schema.description ?? ''} />
+                </td>
               </tr>
             ))}
           </tbody>
@@ -105,7 +114,7 @@ function ResponseList({ responses }: ResponseListProps): JSX.Element {
     <ul class="responses">
       {responses.map(({ status, description = '' }) => (
         <li key={status}>
-          <code>{status}</code> {description}
+          <code>{status}</code> <ProseText text={description} />
         </li>
       ))}
     </ul>

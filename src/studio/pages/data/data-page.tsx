@@ -3,18 +3,19 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { onPageKey } from '../../app/page-keys.ts';
-import { isEditingOn, keep } from '../../app/preferences.ts';
+import { isEditingOn } from '../../app/preferences.ts';
 import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { BulkBar } from './bulk-bar.tsx';
+import { ColumnChoice } from './column-choice.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { useLiveChanges } from './live-changes.ts';
 import { RecordGrid, type Selection } from './record-grid.tsx';
 import { type RecordPages, useRecordPages } from './record-pages.ts';
 import { NEW_RECORD, RecordPanel } from './record-panel.tsx';
-import { countRecords, gridColumnsOf, type RecordSearch, type StudioRecord, shownColumns } from './record-query.ts';
+import { countRecords, type RecordSearch, type StudioRecord, shownColumns } from './record-query.ts';
 
 export function DataPage(): JSX.Element {
   const { subject, query } = address.value;
@@ -168,7 +169,7 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
         <BulkBar collection={collection} records={selection.chosen} onClear={selection.clear} />
       )}
       <RecordGrid
-        label={collection.name}
+        collection={collection}
         columns={columns}
         records={records}
         hasMore={cursor !== null}
@@ -240,39 +241,5 @@ function RecordCount({ search }: { readonly search: RecordSearch }): JSX.Element
     <button type="button" onClick={() => void count()}>
       {wording.count}
     </button>
-  );
-}
-
-interface ColumnChoiceProps {
-  readonly collection: ServedCollection;
-  readonly search: RecordSearch;
-}
-
-/** The address has the choice, and this device keeps it. */
-function ColumnChoice({ collection, search }: ColumnChoiceProps): JSX.Element {
-  const shown = search.columns.map(({ name }) => name);
-  const choose = (name: string, isShown: boolean): void => {
-    const columns = (isShown ? [...shown, name] : shown.filter((each) => each !== name)).join(',');
-    if (columns === '') return;
-    keep(`columns:${collection.name}`, columns);
-    changeQuery({ columns }, 'replace');
-  };
-  return (
-    <details class="menu-button">
-      <summary>{wording.columns}</summary>
-      <fieldset class="menu">
-        <legend>{wording.columns}</legend>
-        {gridColumnsOf(collection).map(({ name }) => (
-          <label key={name}>
-            <input
-              type="checkbox"
-              checked={shown.includes(name)}
-              onChange={(event) => choose(name, event.currentTarget.checked)}
-            />
-            {name}
-          </label>
-        ))}
-      </fieldset>
-    </details>
   );
 }

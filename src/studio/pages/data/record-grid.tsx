@@ -6,7 +6,10 @@ import type { JSX, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { density } from '../../app/preferences.ts';
 import { collectionNamed } from '../../app/session-state.ts';
+import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../wording.ts';
+import { CellEditor, editedMember } from './cell-editor.tsx';
+import { columnTracks, setWidth } from './column-widths.ts';
 import type { GridColumn, StudioRecord } from './record-query.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
 
@@ -15,7 +18,7 @@ const ROW_HEIGHTS = { normal: 40, compact: 30 };
 const SPARE_ROWS = 6;
 
 interface RecordGridProps {
-  readonly label: string;
+  readonly collection: ServedCollection;
   readonly columns: readonly GridColumn[];
   readonly records: readonly StudioRecord[];
   readonly hasMore: boolean;
@@ -41,11 +44,12 @@ interface GridView {
 }
 
 export function RecordGrid(props: RecordGridProps): JSX.Element {
-  const { label, columns, records, hasMore, selection, onEnd, onOpen } = props;
+  const { collection, columns, records, hasMore, selection, onEnd, onOpen } = props;
   const box = useRef<HTMLDivElement>(null);
   const rowHeight = ROW_HEIGHTS[density.value];
   const [view, readView] = useView(box);
   const [focus, move] = useCellFocus(box, rowHeight, { rows: records.length, columns: columns.length });
+  const [editing, setEditing] = useState<CellPlace>();
   const first = Math.max(0, Math.floor(view.top / rowHeight) - SPARE_ROWS);
   const last = Math.min(records.length, Math.ceil((view.top + view.height) / rowHeight) + SPARE_ROWS);
   const isNearEnd = hasMore && last >= records.length - SPARE_ROWS;
@@ -56,7 +60,9 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
     if (!isCell(event.target)) return;
     const record = records[focus[0]];
     const step = STEPS[event.key];
-    if (event.key === 'Enter' && record !== undefined) onOpen(record);
+    const isEditable = editedMember(collection, columns[focus[1]], record) !== undefined;
+    if (event.key === 'Enter' && isEditable) setEditing(focus);
+    else if ((event.key === 'Enter' || event.key === 'o') && record !== undefined) onOpen(record);
     else if (event.key === ' ' && record !== undefined) selection.toggle(String(record.id));
     else if (step === undefined) return;
     else {
@@ -72,7 +78,7 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
       class="grid"
       role="grid"
       tabIndex={-1}
-      aria-label={label}
+      aria-label={collection.name}
       aria-rowcount={hasMore ? -1 : records.length + 1}
       aria-colcount={columns.length + 1}
       aria-multiselectable="true"
@@ -82,7 +88,19 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
       <HeaderRow {...props} />
       <div class="rows" role="rowgroup" style={{ height: `${records.length * rowHeight}px` }}>
         {records.slice(first, last).map((record, i) => (
-          <GridRow key={record.id} {...props} record={record} index={first + i} focus={focus} height={rowHeight} />
+          <GridRow
+            key={record.id}
+            {...props}
+            record={record}
+            index={first + i}
+            focus={focus}
+            height={rowHeight}
+            editedColumn={editing?.[0] === first + i ? editing[1] : undefined}
+            onEdited={() => {
+              setEditing(undefined);
+              move(...focus);
+            }}
+          />
         ))}
       </div>
     </div>
@@ -145,11 +163,11 @@ const isCell = (target: EventTarget | null): boolean => (target as HTMLElement).
 const cellAt = (box: HTMLElement, [row, column]: CellPlace): HTMLElement | null =>
   box.querySelector(`[data-cell="${row}-${column}"]`);
 
-function HeaderRow({ columns, sort, selection, onSort }: RecordGridProps): JSX.Element {
+function HeaderRow({ collection, columns, sort, selection, onSort }: RecordGridProps): JSX.Element {
   const keys = sort === '' ? [] : sort.split(',');
   return (
     <div class="header" role="rowgroup">
-      <div class="row" role="row" aria-rowindex={1} style={{ gridTemplateColumns: templateOf(columns) }}>
+      <div class="row" role="row" aria-rowindex={1} style={{ gridTemplateColumns: columnTracks(columns, collection) }}>
         <div role="columnheader" class="cell select">
           <input
             type="checkbox"
@@ -170,6 +188,7 @@ function HeaderRow({ columns, sort, selection, onSort }: RecordGridProps): JSX.E
                 {name}
                 <span aria-hidden="true">{order === 'none' ? '' : order === 'ascending' ? ' ↑' : ' ↓'}</span>
               </button>
+              <ColumnEdge collection={collection.name} column={name} />
             </div>
           );
         })}
@@ -185,41 +204,55 @@ function nextSort(keys: readonly string[], name: string, isAdded: boolean): stri
   return [...others, ...next].slice(0, 4).join(',');
 }
 
-const WIDTHS: Readonly<Record<string, string>> = {
-  id: '20rem',
-  uuid: '20rem',
-  bool: '6rem',
-  int: '7rem',
-  float: '8rem',
-  datetime: '14rem',
-  date: '8rem',
-  time: '8rem',
-};
+/** Dragged with the pointer; the menu of the columns takes a width by the keys. */
+function ColumnEdge({ collection, column }: { readonly collection: string; readonly column: string }): JSX.Element {
+  return (
+    <span
+      class="column-edge"
+      aria-hidden="true"
+      onPointerDown={({ currentTarget: edge, pointerId }) => edge.setPointerCapture(pointerId)}
+      onPointerMove={({ currentTarget: edge, pointerId, clientX }) => {
+        if (!edge.hasPointerCapture(pointerId)) return;
+        const { left, right } = edge.parentElement!.getBoundingClientRect();
+        const isRightToLeft = getComputedStyle(edge).direction === 'rtl';
+        setWidth(collection, column, isRightToLeft ? right - clientX : clientX - left);
+      }}
+    />
+  );
+}
+
 const NUMERIC = new Set(['int', 'float', 'bigint', 'decimal']);
 const classOf = (type = ''): string => (NUMERIC.has(type) ? 'cell numeric' : 'cell');
-const templateOf = (columns: readonly GridColumn[]): string =>
-  ['2.5rem', ...columns.map(({ type = '' }) => WIDTHS[type] ?? 'minmax(9rem, 1fr)')].join(' ');
 
 interface GridRowProps extends RecordGridProps {
   readonly record: StudioRecord;
   readonly index: number;
   readonly focus: CellPlace;
   readonly height: number;
+  readonly editedColumn: number | undefined;
+  readonly onEdited: () => void;
 }
 
-function GridRow({ columns, record, index, focus, height, openId, selection, onOpen }: GridRowProps): JSX.Element {
+function GridRow(props: GridRowProps): JSX.Element {
+  const { collection, columns, record, index, focus, height, openId, selection, onOpen, editedColumn, onEdited } =
+    props;
+  const member = editedColumn === undefined ? undefined : editedMember(collection, columns[editedColumn], record);
   const id = String(record.id);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the grid
     <div
-      class={id === openId ? 'row open' : 'row'}
+      class={`row${id === openId ? ' open' : ''}${member === undefined ? '' : ' edited'}`}
       role="row"
       tabIndex={-1}
       aria-rowindex={index + 2}
       aria-selected={selection.has(id)}
-      style={{ gridTemplateColumns: templateOf(columns), transform: `translateY(${index * height}px)` }}
+      style={{
+        gridTemplateColumns: columnTracks(columns, collection),
+        transform: `translateY(${index * height}px)`,
+      }}
       onClick={(event) => {
-        if (event.target instanceof Element && event.target.closest('a, button, .select') === null) onOpen(record);
+        if (event.target instanceof Element && event.target.closest('a, button, .select, .editor-cell') === null)
+          onOpen(record);
       }}
     >
       <div role="gridcell" class="cell select">
@@ -233,21 +266,28 @@ function GridRow({ columns, record, index, focus, height, openId, selection, onO
       </div>
       {columns.map((column, i) => (
         <div
-          // A new element flashes again.
-          key={isChanged(record, column) ? `${column.name} ${record.changes!.at}` : column.name}
+          key={column.name}
           role="gridcell"
-          class={isChanged(record, column) ? `${classOf(column.type)} flash` : classOf(column.type)}
+          class={`${classOf(column.type)}${flashOf(record, column)}`}
           data-cell={`${index}-${i}`}
           tabIndex={focus[0] === index && focus[1] === i ? 0 : -1}
         >
           <CellValue record={record} column={column} />
         </div>
       ))}
+      {member !== undefined && (
+        <div role="gridcell" class="editor-cell" style={{ gridColumn: editedColumn! + 2 }}>
+          <CellEditor collection={collection} member={member} record={record} onClose={onEdited} />
+        </div>
+      )}
     </div>
   );
 }
 
-const isChanged = ({ changes }: StudioRecord, { name }: GridColumn): boolean => changes?.names.has(name) === true;
+/** Another animation for each change, so that a cell that keeps the focus flashes again. */
+function flashOf({ changes }: StudioRecord, { name }: GridColumn): string {
+  return changes?.names.has(name) === true ? ` flash ${changes.at % 2 === 0 ? 'flash-even' : 'flash-odd'}` : '';
+}
 
 function CellValue({ record, column: { name, type, reference } }: { record: StudioRecord; column: GridColumn }) {
   if (reference === undefined) return <ValueText value={record[name]} type={type} />;

@@ -76,7 +76,7 @@ function changedRecord(before: StudioRecord, written: StudioRecord): StudioRecor
   const known = Object.entries(written.expand ?? before.expand ?? {}).filter(
     ([name]) => written.expand !== undefined || !names.includes(name),
   );
-  const changes = { names: new Set(names), at: Date.now() };
+  const changes = { names: new Set(names), at: (before.changes?.at ?? 0) + 1 };
   return { ...before, ...written, expand: Object.fromEntries(known), changes };
 }
 

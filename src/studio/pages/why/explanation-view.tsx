@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { pathTo } from '../../app/page-address.ts';
+import { ProseText } from '../../parts/prose-text.tsx';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
 import type { ExplainedLeaf, ExplainedRule, WhyExplanation, WhyQuestion } from './why-question.ts';
@@ -43,7 +44,9 @@ export function ExplanationView({ question, explanation, member }: ExplanationVi
                 <code>{name}</code> <code>{when}</code>{' '}
                 <ValueBadge value={allowed === null ? null : allowed ? 'true' : 'false'} />
                 {reasons.map((reason) => (
-                  <p key={reason}>{reason}</p>
+                  <p key={reason}>
+                    <ProseText text={reason} />
+                  </p>
                 ))}
               </li>
             ))}
@@ -83,7 +86,9 @@ function RuleView({ rule, number, isDecisive }: RuleViewProps): JSX.Element {
         {isDecisive && <strong> {wording.decides}</strong>}
       </p>
       {reasons.map((reason) => (
-        <p key={reason}>{reason}</p>
+        <p key={reason}>
+          <ProseText text={reason} />
+        </p>
       ))}
       {leaves.length > 0 && (
         <div class="scroll" role="region" tabIndex={0} aria-label={`${wording.leaves} ${number}`}>

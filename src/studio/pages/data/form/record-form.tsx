@@ -1,20 +1,18 @@
 /** A form made from the schema, for a new record or for the changes of one. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { type Capability, etagOf, type RecordCapabilities } from '../../../../client/client.ts';
+import type { Capability, RecordCapabilities } from '../../../../client/client.ts';
 import { noteProblem } from '../../../app/session-state.ts';
-import { showToast } from '../../../app/toasts.tsx';
-import { service } from '../../../data/api-service.ts';
 import type { ShownProblem } from '../../../data/problem-words.ts';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
 import { ProblemNote } from '../../../parts/problem-note.tsx';
 import { wording } from '../../../wording.ts';
-import { noteRecord } from '../record-events.ts';
-import { expandedNames, type StudioRecord } from '../record-query.ts';
+import type { StudioRecord } from '../record-query.ts';
 import type { TaggedRecord } from '../record-reader.ts';
 import { ConflictTable } from './conflict-table.tsx';
-import { dataOf, type FormDraft, formMembersOf, keepDraft, keptDraft, undoOf } from './form-draft.ts';
+import { type FormDraft, formMembersOf, keepDraft, keptDraft } from './form-draft.ts';
 import { MemberControl } from './member-control.tsx';
+import { writeRecord } from './write-record.ts';
 
 interface RecordFormProps {
   readonly collection: ServedCollection;
@@ -120,36 +118,3 @@ function FormActions({ isDisabled, onCancel }: FormActionsProps): JSX.Element {
 const focusInvalid = (): void => {
   requestAnimationFrame(() => document.querySelector<HTMLElement>('.record-form [aria-invalid="true"]')?.focus());
 };
-
-/** Throws BylawError. A change can be undone until another user changes the record. */
-async function writeRecord(
-  collection: ServedCollection,
-  draft: FormDraft,
-  base: TaggedRecord | undefined,
-): Promise<StudioRecord> {
-  const { name } = collection;
-  const records = service.collection(name);
-  const data = dataOf(collection, draft);
-  const options = { expand: expandedNames(collection) };
-  if (base === undefined) {
-    const created = (await records.create(data, options)) as StudioRecord;
-    noteRecord({ kind: 'created', collection: name });
-    showToast(wording.created);
-    return created;
-  }
-  const { record, etag } = base;
-  const saved = (await records.update(record.id, data, { ...options, ifMatch: etag })) as StudioRecord;
-  noteRecord({ kind: 'updated', collection: name, record: saved });
-  const next = etagOf(saved);
-  const undo = async (): Promise<void> => {
-    try {
-      const before = undoOf(collection, draft, record);
-      const undone = await records.update(record.id, before, { ...options, ifMatch: next });
-      noteRecord({ kind: 'updated', collection: name, record: undone as StudioRecord });
-    } catch (error) {
-      showToast(noteProblem(error).text);
-    }
-  };
-  showToast(wording.saved, next === undefined ? undefined : undo);
-  return saved;
-}

@@ -1,0 +1,105 @@
+/** The control of one member over its cell. Enter saves, Escape leaves the cell as it was. */
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { changeQuery } from '../../app/page-address.ts';
+import { isEditingOn } from '../../app/preferences.ts';
+import { noteProblem } from '../../app/session-state.ts';
+import { showToast } from '../../app/toasts.tsx';
+import type { ServedCollection } from '../../data/schema-answer.ts';
+import { wording } from '../../wording.ts';
+import { type FormDraft, type FormMember, formMembersOf, keepDraft } from './form/form-draft.ts';
+import { MemberControl } from './form/member-control.tsx';
+import { writeRecord } from './form/write-record.ts';
+import type { GridColumn, StudioRecord } from './record-query.ts';
+import { openRecord, type TaggedRecord } from './record-reader.ts';
+
+/** Undefined where the cell cannot be edited in its place. */
+export function editedMember(
+  collection: ServedCollection,
+  column: GridColumn | undefined,
+  record: StudioRecord | undefined,
+): FormMember | undefined {
+  if (!isEditingOn.value || record?.can?.update === false || record?.[column?.name ?? ''] === undefined)
+    return undefined;
+  const member = formMembersOf(collection).find(({ name }) => name === column?.name);
+  return member !== undefined && 'kind' in member && member.kind !== 'belongs_to' ? undefined : member;
+}
+
+interface CellEditorProps {
+  readonly collection: ServedCollection;
+  readonly member: FormMember;
+  readonly record: StudioRecord;
+  readonly onClose: () => void;
+}
+
+export function CellEditor({ collection, member, record, onClose }: CellEditorProps): JSX.Element {
+  const box = useRef<HTMLFormElement>(null);
+  // The version that is saved over is the one at the begin of the edit.
+  const [base, setBase] = useState<TaggedRecord>();
+  const [draft, setDraft] = useState<FormDraft>({});
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    void openRecord(collection, String(record.id)).then((open) => {
+      if ('problem' in open) setProblem(open.problem.text);
+      else setBase(open);
+    });
+  }, []);
+  useEffect(() => box.current?.querySelector<HTMLElement>('input, select, textarea')?.focus(), [base]);
+  const save = async (): Promise<void> => {
+    if (base === undefined || Object.keys(draft).length === 0) return onClose();
+    try {
+      await writeRecord(collection, draft, base);
+      onClose();
+    } catch (error) {
+      const { status, text, fields } = noteProblem(error);
+      if (status !== 412) return setProblem(fields[member.name] ?? text);
+      // The form keeps the value, beside the record as it is now.
+      keepDraft(collection.name, String(record.id), draft);
+      showToast(wording.conflict);
+      onClose();
+      changeQuery({ record: String(record.id) });
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    event.stopPropagation();
+    if (event.key === 'Escape') onClose();
+    else if (event.key === 'Enter' && !event.shiftKey) void save();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <form
+      ref={box}
+      class="cell-editor"
+      aria-label={`${wording.edit} ${member.name}`}
+      onKeyDown={onKeyDown}
+      onClick={(event) => event.stopPropagation()}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+      noValidate
+    >
+      {base === undefined ? (
+        <p class="hint">{problem ?? wording.loading}</p>
+      ) : (
+        <MemberControl
+          member={member}
+          record={base.record}
+          draft={draft}
+          problem={problem}
+          isForbidden={false}
+          onDraft={(value) => setDraft({ [member.name]: value })}
+        />
+      )}
+      <div class="actions">
+        <button type="submit" class="primary">
+          {wording.save}
+        </button>
+        <button type="button" onClick={onClose}>
+          {wording.cancel}
+        </button>
+      </div>
+    </form>
+  );
+}
