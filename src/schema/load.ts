@@ -3,6 +3,7 @@
  * Runs without Node.
  */
 import type { Catalog } from '../policy/types.ts';
+import { warnOfClosedRegistration } from './advice/closed-registration.ts';
 import { warnOfGuessableValues } from './advice/guessable-values.ts';
 import { warnOfPrivilegeEscalation } from './advice/privilege-escalation.ts';
 import { warnOfPublicReferences } from './advice/public-references.ts';
@@ -82,6 +83,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     warnOfSelfMadeEvidence(collections, context);
     warnOfGuessableValues(collections, context);
     warnOfRevealingChecks(collections, context);
+    warnOfClosedRegistration(collections, register, context);
     source.reportUnneededMarks();
   }
   const schema: Schema = {

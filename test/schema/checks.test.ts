@@ -82,3 +82,27 @@ test('the OpenAPI document names the checks of a write, with their fields and me
   ];
   for (const name of ['BookingCreate', 'BookingUpdate']) expect(schemas[name].description.split('\n')).toEqual(words);
 });
+
+const NULL_FAILS = '@next.name is not null';
+test.each([
+  [NULL_FAILS, true],
+  ['@request.auth.roles contains "boss" or @next.kind != "new"', true],
+  ['@next.name != "root"', false],
+  ['@next.email ends with "@example.org"', false],
+  ['@next.created_at < @now', false],
+  ['@next.team.open', false],
+])('a check of users that no registration passes is a warning: %s', (when, isClosed) => {
+  const codes = (register: string): readonly string[] =>
+    parseSchema(`
+roles: [member, boss]
+register: { roles: [member]${register} }
+collections:
+  teams: { fields: { open: bool } }
+  users:
+    fields: { name: string, kind: { type: string, default: new } }
+    relations: { team: { kind: belongs_to, collection: teams } }
+    checks: { c: { when: '${when}', message: m } }
+`).issues.map(({ code }) => code);
+  expect(codes('')).toEqual(isClosed ? ['registration_closed'] : []);
+  expect(codes(', open: false')).toEqual([]);
+});

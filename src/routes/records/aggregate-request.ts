@@ -44,7 +44,8 @@ export function aggregateRequestOf(given: unknown, schema: Schema, collection: C
   const reader = new AggregateReader(body, { schema, collection, errors });
   const groups = reader.groups();
   const measures = reader.measures(groups);
-  const having = reader.having(measures);
+  // An error of a measure explains why `having` does not know it.
+  const having = measures.length < misplaced.names.length ? undefined : reader.having(measures);
   body.requireNamed([filter, having, ...measures.map(({ where }) => where)]);
   const sort = reader.sort([...groups, ...measures].map(({ name }) => name));
   const limit = body.integer('limit', AGGREGATE_LIMIT);

@@ -196,6 +196,11 @@ describeRoutes(
       ]);
     });
 
+    test('an error of a measure is the only one where having names the measure', async () => {
+      const { status, body } = await aggregate({ group_by: ['status'], measures: { n: 'count()' }, having: 'n > 1' });
+      expect([status, body.errors.map(({ pointer }: { pointer: string }) => pointer)]).toEqual([422, ['/measures/n']]);
+    });
+
     test('having keeps the groups whose measures meet it', async () => {
       const asked = {
         group_by: ['status'],
