@@ -5,8 +5,10 @@ import { afterAll, expect, test } from 'vitest';
 import { createClient, SecondFactorNeeded } from '../../src/client/client.ts';
 import { raw } from '../../src/sql.ts';
 import { newEnrolled, unspentCode } from '../auth/authenticator.ts';
+import { Browser } from '../auth/identity-provider.ts';
 import { GUESTS_SCHEMA } from '../auth/keyed.ts';
 import { PASSWORD, register } from '../auth/people.ts';
+import { CLIENT, ProviderDoubles, SECRET } from '../auth/provider-doubles.ts';
 import { SmtpServer } from '../auth/smtp-server.ts';
 import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -15,7 +17,15 @@ const PAGE = readFileSync(join(import.meta.dirname, '../../docs/authentication.m
 const blocks = [...PAGE.matchAll(/```js sign-in\n([\s\S]*?)```/g)].map(([, text]) => text!);
 const smtp = new SmtpServer();
 await smtp.start();
-afterAll(() => smtp.close());
+const doubles = await ProviderDoubles.listen();
+afterAll(() => {
+  smtp.close();
+  doubles.close();
+});
+const PROVIDERS = `redirects: ['com.example.app://']
+oauth:
+  google: { preset: google, issuer: '${doubles.url}/google', client_id: ${CLIENT}, client_secret: ${SECRET} }
+`;
 
 const Run = Object.getPrototypeOf(async () => undefined).constructor as new (
   ...parts: string[]
@@ -38,11 +48,15 @@ describeOnOne(
         await until('the mail', () => smtp.to(email).length > 0);
         return /^(\d{6})$/m.exec(smtp.to(email).at(-1)!.source)![1]!;
       };
+      const openInBrowser = async (url: string): Promise<string> => {
+        doubles.next = { sub: email, email, name: 'Ada', verified: true };
+        return (await new Browser().follow(url, ({ protocol }) => protocol === 'com.example.app:')).url;
+      };
       const client = createClient(service.url);
-      const run = new Run('client', 'email', 'password', 'ask', 'SecondFactorNeeded', text);
-      await run(client, email, PASSWORD, ask, SecondFactorNeeded);
+      const run = new Run('client', 'email', 'password', 'ask', 'openInBrowser', 'SecondFactorNeeded', text);
+      await run(client, email, PASSWORD, ask, openInBrowser, SecondFactorNeeded);
       expect((await client.me()).email).toBe(email);
     });
   },
-  { schema: `${GUESTS_SCHEMA}mail: { otp: true }\n`, env: { SMTP_URL: smtp.url } },
+  { schema: `${GUESTS_SCHEMA}mail: { otp: true }\n${PROVIDERS}`, env: { SMTP_URL: smtp.url } },
 );
