@@ -24,7 +24,7 @@ interface Observed extends Recorded {
 
 /** Routes about no record, of the schema, of mail, and of other services. */
 const NOT_IN_SCRIPT = [
-  /^\/(?:$|\*|metrics|openapi|docs|\.well-known|api\/_(?:schema|matrix|diff|test|status))/,
+  /^\/(?:$|\*|metrics|openapi|docs|\.well-known|api\/_(?:schema|matrix|diff|test|status|uploads))/,
   /oauth|auth\/(?:providers|identities)|otp|challenge|second-factor|passkeys|\/email\/|password\/reset|token\/refresh|sessions\/:id|\/(?:restore|history)$/,
 ];
 

@@ -107,9 +107,16 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     const five = { bytes: Buffer.alloc(5 * 1024, 97) };
     const isFull = async () =>
       expect(outcomeOf(await upload(cat.client, { bytes: 'x' }))).toEqual([413, 'too_large', '/file quota_exceeded']);
+    const usage = async (user: typeof cat) => (await user.client.get('/api/_uploads')).body.data;
+    expect(await usage(cat)).toMatchObject({ used: 0, quota: 10 * 1024 });
     for (let i = 0; i < 2; i++) await make({ album: full }, five, cat);
     await isFull();
+    expect(await usage(cat)).toMatchObject({ used: 10 * 1024, quota: 10 * 1024 });
+    // Files of others do not count.
+    expect((await usage(await service.user('member'))).used).toBe(0);
+    expect((await service.anonymous.get('/api/_uploads')).status).toBe(401);
     await remove('albums', full);
+    expect((await usage(cat)).used).toBe(0);
     for (let i = 0; i < 2; i++) await make({}, five, cat);
     await isFull();
   });

@@ -95,6 +95,9 @@ export function serviceCases(service: TestService, open: () => StudioPage): void
       await studio.page.until(`document.querySelector('.preview img')?.complete`);
       expect(await studio.texts('.file-grid li > p > a')).toEqual([NAME]);
       expect(await studio.faults()).toEqual([]);
+      await studio.page.until(
+        `document.querySelector('.file-usage')?.textContent.startsWith('${PIXEL.length} B stored by you')`,
+      );
       expect((await service.anonymous.get('/api/files')).status).toBe(401);
     });
 

@@ -18,7 +18,8 @@ export interface Claim {
   readonly size: number;
 }
 
-async function usedBy(q: Queryable, userId: string): Promise<number> {
+/** Returns the bytes of the files that the user uploaded. */
+export async function usedBy(q: Queryable, userId: string): Promise<number> {
   const [row] = await q.rows(sql`
     SELECT coalesce(sum(size), 0)::text
       FROM "files"

@@ -3,5 +3,6 @@ import type { DescribedRoute } from '../define-route.ts';
 import { readContent } from './content.ts';
 import { linkFile } from './link.ts';
 import { uploadFiles } from './upload.ts';
+import { readUsage } from './usage.ts';
 
-export const fileRoutes: readonly DescribedRoute[] = [uploadFiles, readContent, linkFile];
+export const fileRoutes: readonly DescribedRoute[] = [uploadFiles, readContent, linkFile, readUsage];

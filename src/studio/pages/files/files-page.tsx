@@ -9,6 +9,7 @@ import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { FileUpload } from './file-upload.tsx';
+import { FileUsageLine, shownSize } from './file-usage.tsx';
 
 interface StoredFile {
   readonly id: string;
@@ -28,6 +29,7 @@ export function FilesPage(): JSX.Element {
   const [files, setFiles] = useState<readonly StoredFile[]>();
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<ShownProblem>();
+  const [uploads, setUploads] = useState(0);
   const mayList = schema.value?.collections.find(({ kind }) => kind === 'files')?.can.list === true;
   const load = async (before: readonly StoredFile[], from?: string): Promise<void> => {
     setProblem(undefined);
@@ -46,7 +48,13 @@ export function FilesPage(): JSX.Element {
   return (
     <main id="content" class="page" tabIndex={-1}>
       <h1>{wording.files}</h1>
-      <FileUpload onUploaded={() => void load([])} />
+      <FileUpload
+        onUploaded={() => {
+          setUploads((before) => before + 1);
+          if (mayList) void load([]);
+        }}
+      />
+      <FileUsageLine round={uploads} />
       {problem !== undefined && <ProblemNote problem={problem} onRetry={() => void load([])} />}
       {!mayList && <p class="empty">{wording.notListable}</p>}
       {mayList && files === undefined && problem === undefined && <p class="loading">{wording.loading}</p>}
@@ -66,9 +74,6 @@ export function FilesPage(): JSX.Element {
     </main>
   );
 }
-
-const shownSize = (size: number): string =>
-  size < 1024 ? `${size} B` : size < 2 ** 20 ? `${Math.round(size / 1024)} KiB` : `${(size / 2 ** 20).toFixed(1)} MiB`;
 
 function FileCard({ file }: { readonly file: StoredFile }): JSX.Element {
   const { id, name, content_type: type, size } = file;
