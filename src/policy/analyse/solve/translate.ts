@@ -249,8 +249,9 @@ export class Translation implements Paths {
 
   #chain(start: StoredRow, meets: Meets, { path, question, isSome }: Climb): Formula {
     const { via } = path.relation as AncestorRelation;
-    // Behind the last ancestor that counts, a test of any or all of them is unknown.
-    const climb = { via: via.name, meets, isSome, beyond: constantly(!isSome && question.isOpposite) };
+    // Behind the last ancestor that counts, a test of any or all of them is unknown. All can also hold on a chain that closes.
+    const beyond = isSome ? NO : question.isOpposite ? YES : CUT;
+    const climb = { via: via.name, meets, isSome, beyond };
     const parts = this.#climb(start, climb, []);
     return isSome === question.isOpposite ? this.withinChain({ path, owner: start }, parts, question) : parts;
   }

@@ -68,6 +68,8 @@ export const SOLVE_CASES: readonly SolveCase[] = [
   ['@request.auth.words contains "x" or @record.score > 1', '@record.score > 1', 'narrower'],
   ['@request.auth.words is not null or @record.score > 1', '@record.score > 1', 'narrower'],
   ['"x" in @request.auth.words', 'any(@record.labels as l, l = "x") and "x" in @request.auth.words', 'narrower'],
+  // A chain of which every record has a parent closes, which the search does not find.
+  ['all(ancestors(@record.team by parent) as t, t.parent.name = "a")', 'false', 'unknown'],
   // Json and points
   ['@record.meta is not null', '@record.meta is null', 'both'],
   ['@record.meta.size > 3', '@record.meta.size > 3 and @record.meta is not null', 'same'],
