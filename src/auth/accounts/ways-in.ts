@@ -4,13 +4,17 @@ import { sql, uuid } from '../../sql.ts';
 import { deleteFactors } from '../factors/factor-rows.ts';
 import { dropProofs } from '../mail/email-tokens.ts';
 
-/** The account is its owner's from now on. Returns false if it was before. */
+/**
+ * The account is its owner's from now on. Returns false if it was before, or has a second factor that was set up after
+ * the verification: the mailbox alone must not end that, because whoever reads it would be in.
+ */
 export async function claimAccount(tx: Transaction, userId: string): Promise<boolean> {
   const changed = await tx.run(sql`
     UPDATE "_auth_accounts"
        SET unclaimed = false
      WHERE user_id = ${uuid(userId)}
-       AND unclaimed`);
+       AND unclaimed
+       AND NOT EXISTS (SELECT 1 FROM "_auth_totp" WHERE user_id = ${uuid(userId)} AND confirmed_at IS NOT NULL)`);
   return changed > 0;
 }
 

@@ -64,7 +64,7 @@ const quoted = (text: string): string => JSON.stringify(text);
 
 /** The collection of the path, and the rest of it after `/api/NAME`. */
 function placeOf({ path, tags }: ApiOperation): { readonly collection: string; readonly rest: string } | undefined {
-  const [, collection = '', rest = ''] = /^\/api\/(\w+)(.*)$/.exec(path) ?? [];
+  const [, collection = '', rest = ''] = /^\/api\/(\w+)(.*)$/s.exec(path) ?? [];
   return collection === tags?.[0] ? { collection, rest } : undefined;
 }
 
