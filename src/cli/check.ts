@@ -49,6 +49,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
     io.stdout.write(guests + findingsSummary(file, isStrict) + (args.has('growth') ? growthSummary(growth) : ''));
   }
   if (!args.has('json') && !args.has('growth')) io.stderr.write(growthHint(growth.issues.filter(isOfField)));
+  if (!args.has('json')) io.stderr.write(feedsHint(file.schema));
   return file.issues.some(({ severity }) => severity === 'error' || isStrict) ? 1 : 0;
 }
 
@@ -95,6 +96,15 @@ function guestTable(schema: Schema): string {
 
 const growthSummary = ({ issues, report }: Pick<CheckedSchemaFile, 'issues' | 'report'>): string =>
   issues.length === 0 ? 'every field of the file that lists can be filtered by has an index\n' : `\n${report}`;
+
+/** Row triggers of distributed tables do not run on a cluster. */
+function feedsHint(schema: CheckedSchemaFile['schema']): string {
+  const all = [...(schema?.collections.values() ?? [])];
+  const names = all.filter(({ feed, tenantLayout }) => feed !== undefined && tenantLayout?.kind === 'by');
+  if (names.length === 0) return '';
+  const feeds = names.map(({ name }) => `\`${name}\``).join(', ');
+  return `\`distribute: { by }\` beside \`changes\` in ${feeds}: partitions have such feeds, a cluster of Citus refuses them\n`;
+}
 
 /** Excludes built-in fields: few lists filter by them. */
 const isOfField = ({ path }: SchemaIssue): boolean => path.includes('.fields.');

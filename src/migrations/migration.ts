@@ -4,8 +4,8 @@ import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { storedTables, unmanagedTables } from '../schema/model/stored-names.ts';
 import { raw, type Sql } from '../sql.ts';
-import { type ActualTable, columnExists, readCatalog, tableExists } from './catalog.ts';
-import { CHANGE_TRIGGERS, changeLogSteps } from './changes/change-triggers.ts';
+import { columnExists, readCatalog, tableExists } from './catalog.ts';
+import { CHANGE_TRIGGERS, changeLogSteps, dropsOfCopied } from './changes/change-triggers.ts';
 import { DELETED_ROW_TRIGGERS, deletedRowSteps } from './changes/deleted-row-triggers.ts';
 import { HISTORY_TRIGGERS, historySteps } from './changes/history-triggers.ts';
 import { KnownTriggers } from './changes/row-triggers.ts';
@@ -17,7 +17,7 @@ import { ownedTables, SCHEMA_RECORD_TABLE } from './schema-record.ts';
 import type { Step } from './step.ts';
 import { type ForeignKey, type Table, tablesOf } from './tables.ts';
 import { needsMove } from './tenant-move.ts';
-import { assertCitusFits } from './tenant-tables.ts';
+import { assertCitusFits, needsFreedKeys } from './tenant-tables.ts';
 import { findDifferences, type OwnersNote, UnservableTables } from './unmanaged/differences.ts';
 import { type OwnersTable, readOwnersTables } from './unmanaged/owners-tables.ts';
 
@@ -149,17 +149,19 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const isCluster = await isCitus(db);
   if (isCluster && hasTenants(schema)) await assertCitusFits(db);
   const steps = await planSteps({ ...planning, db, wanted, actual, owned, isCluster });
-  const replaced = new Set([...wanted.values()].filter((table) => isReplaced(table, actual)).map(({ name }) => name));
+  const namesOf = (changes: typeof needsMove): readonly string[] =>
+    [...wanted.values()].flatMap((table) => {
+      const existing = actual.get(table.name);
+      return existing !== undefined && changes(existing, table) ? [table.name] : [];
+    });
+  const copied = isCluster ? namesOf(needsFreedKeys) : [];
+  const replaced = new Set([...namesOf(needsMove), ...copied]);
   const known = await KnownTriggers.read(db, [CHANGE_TRIGGERS, DELETED_ROW_TRIGGERS, HISTORY_TRIGGERS], replaced);
-  const plan = { db, schema, wanted, known };
+  const plan = { db, schema, wanted, known, isCluster };
   const triggers = [...(await changeLogSteps(plan)), ...deletedRowSteps(plan), ...historySteps(plan)];
-  return { steps: [...steps, ...triggers.filter(({ isExtra }) => keepsExtra !== true || isExtra !== true)], kept };
+  const later = triggers.filter(({ isExtra }) => keepsExtra !== true || isExtra !== true);
+  return { steps: [...dropsOfCopied(copied, known), ...steps, ...later], kept };
 }
-
-const isReplaced = (table: Table, actual: ReadonlyMap<string, ActualTable>): boolean => {
-  const existing = actual.get(table.name);
-  return existing !== undefined && needsMove(existing, table);
-};
 
 /** No foreign key refers to a view. */
 function withoutKeysToViews(

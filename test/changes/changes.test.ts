@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** Streams of changes over HTTP: a subscriber learns of exactly those changes that its own list would show. */
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importRecords } from '../../src/records/transfer/import-records.ts';

@@ -50,6 +50,23 @@ const noted = (name: string, before = ''): string =>
   `note[no_index]: ${before}a list of \`things\` that is filtered or sorted by \`${name}\` reads the whole table; ` +
   'add `index: true`, or `index: false` if it stays small or nobody does';
 
+it('the command says which feeds a cluster refuses', async () => {
+  file(
+    'bylaw.yaml',
+    `collections:
+  teams: { distribute: reference, changes: true, access: { view: true } }
+  notes:
+    distribute: { by: team, lists: filtered }
+    changes: true
+    relations: { team: { kind: belongs_to, collection: teams, required: true } }
+    access: { view: true }
+`,
+  );
+  expect((await run('check', [])).stderr).toBe(
+    '`distribute: { by }` beside `changes` in `notes`: partitions have such feeds, a cluster of Citus refuses them\n',
+  );
+});
+
 describe('bylaw check --growth', () => {
   it('the command lists strings without a greatest length, which callers may write', async () => {
     file(

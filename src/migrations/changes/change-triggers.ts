@@ -2,12 +2,11 @@
  * The change log and the triggers that write it. Each logged table has a function of its own, whose text states its
  * columns: a plan compares the texts, and an unchanged one needs no lock of the table.
  */
-import { isCitus } from '../../database/citus.ts';
 import type { Queryable } from '../../database/contract.ts';
 import { type LoggedTable, loggedTablesOf } from '../../schema/model/logged-tables.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { loggedShape, shortDigest } from '../../schema/model/stored-names.ts';
-import { ident, quotedText, raw, type Sql } from '../../sql.ts';
+import { ident, quotedText, raw, type Sql, sql } from '../../sql.ts';
 import { tableExists } from '../catalog.ts';
 import type { Step } from '../step.ts';
 import type { Table } from '../tables.ts';
@@ -60,39 +59,65 @@ export interface TriggerPlan {
   readonly schema: Schema;
   readonly wanted: ReadonlyMap<string, Table>;
   readonly known: KnownTriggers;
+  readonly isCluster: boolean;
 }
 
+const TRIGGERS_OF_COPIES = raw('SET LOCAL citus.enable_unsafe_triggers TO');
+
+/** A cluster makes and drops triggers of a table that each of its machines has a copy of, if it is told to. */
+function ofCopies(steps: readonly Step[]): readonly Step[] {
+  if (steps.length === 0) return [];
+  const isExtra = steps.every((step) => step.isExtra === true);
+  const told = (to: string): Step => ({ sql: sql`${TRIGGERS_OF_COPIES} ${raw(to)}`, isExtra });
+  return [told('on'), ...steps, told('DEFAULT')];
+}
+
+/** A table that the machines of a cluster get copies of, or lose them, has no triggers meanwhile. */
+export const dropsOfCopied = (tables: readonly string[], known: KnownTriggers): readonly Step[] =>
+  ofCopies(known.dropsFrom(tables, CHANGE_TRIGGERS));
+
 /** The steps come after those of the tables. Throws for a feed that a cluster cannot have. */
-export async function changeLogSteps({ db, schema, wanted, known }: TriggerPlan): Promise<readonly Step[]> {
+export async function changeLogSteps(plan: TriggerPlan): Promise<readonly Step[]> {
+  const { db, schema, wanted, known } = plan;
   const logged = [...loggedTablesOf(schema).values()].filter(({ table }) => wanted.has(table));
   const isLogged = await tableExists(db, LOG_STATE_TABLE);
   if (logged.length === 0 && !isLogged && !known.has(CHANGE_TRIGGERS)) return [];
-  await assertNoShards(db, logged, wanted);
-  const triggers = logged.map((each) => triggerOf(each, known.own));
+  if (plan.isCluster) assertNoShards(logged, wanted);
+  const triggers = known.stepsTo(
+    CHANGE_TRIGGERS,
+    logged.map((each) => triggerOf(each, known.own, isCopied(each, plan))),
+  );
   return [
     ...(logged.length > 0 && !isLogged ? CREATE_LOG.map((statement) => ({ sql: statement })) : []),
-    ...known.stepsTo(CHANGE_TRIGGERS, triggers),
+    ...(plan.isCluster ? ofCopies(triggers) : triggers),
     ...(logged.length === 0 && isLogged ? [{ sql: DROP_LOG, isExtra: true }] : []),
   ];
 }
 
-function triggerOf(logged: LoggedTable, own: string): RowTrigger {
+/** Each machine of the cluster has a copy of the table. */
+const isCopied = ({ table }: LoggedTable, { wanted, isCluster }: TriggerPlan): boolean =>
+  isCluster && wanted.get(table)?.tenantLayout?.kind === 'reference';
+
+function triggerOf(logged: LoggedTable, own: string, copied: boolean): RowTrigger {
   const name = `${FUNCTION_PREFIX}${shortDigest(logged.table)}`;
   const { table } = logged;
-  return { table, name, body: functionBodyOf(logged, own) };
+  const log = ident(own, LOG_TABLE).text;
+  // Each machine runs the trigger for its copy, and the coordinator alone has the log.
+  const guard = copied ? `\n  IF to_regclass(${quotedText(log)}) IS NULL THEN RETURN NULL; END IF;` : '';
+  return { table, name, body: functionBodyOf(logged, log, guard) };
 }
 
 /** An UPDATE that changes the id is the end of one row and the beginning of another. */
-function functionBodyOf(logged: LoggedTable, own: string): string {
+function functionBodyOf(logged: LoggedTable, log: string, guard: string): string {
   const { source, columns } = logged;
   const shape = loggedShape(logged);
   const cells = (row: string): string => `ARRAY[${columns.map((column) => printedCell(column, row)).join(', ')}]`;
   const id = ident(columns[0]!.name).text;
   const entry = (row: string, before: string, after: string): string =>
-    `INSERT INTO ${ident(own, LOG_TABLE).text} (xid, source, id, shape, before, after)
+    `INSERT INTO ${log} (xid, source, id, shape, before, after)
     VALUES (pg_current_xact_id(), ${quotedText(source)}, ${row}, '${shape}', ${before}, ${after});`;
   return `
-BEGIN
+BEGIN${guard}
   IF current_setting('bylaw.bulk', true) = 'on' THEN RETURN NULL; END IF;
   IF TG_OP = 'TRUNCATE' THEN
     ${entry('NULL', 'NULL', 'NULL')}
@@ -111,13 +136,9 @@ END`;
 }
 
 /** Each machine of a cluster numbers its own transactions, and row triggers of distributed tables do not run. */
-async function assertNoShards(
-  db: Queryable,
-  logged: readonly LoggedTable[],
-  wanted: ReadonlyMap<string, Table>,
-): Promise<void> {
+function assertNoShards(logged: readonly LoggedTable[], wanted: ReadonlyMap<string, Table>): void {
   const spread = logged.filter(({ table }) => wanted.get(table)?.tenantLayout?.kind === 'by');
-  if (spread.length === 0 || !(await isCitus(db))) return;
+  if (spread.length === 0) return;
   const names = spread.map(({ source }) => `\`${source}\``).join(', ');
   throw new Error(
     `a cluster of Citus reports no changes of ${names}, whose records are distributed by tenant; remove \`changes\` from the ` +

@@ -85,6 +85,21 @@ export class KnownTriggers {
     ];
   }
 
+  /** Drops the triggers of a kind that these tables have. */
+  dropsFrom(tables: readonly string[], { functions, triggers }: TriggerKind): readonly Step[] {
+    const having = new Set(
+      [...this.#functions].flatMap(([name, { table }]) =>
+        name.startsWith(functions) && table !== null ? [table] : [],
+      ),
+    );
+    const quoted = tables.map((table) => ident(this.own, table));
+    return quoted
+      .filter(({ text }) => [...having].some((table) => sameName(table, text)))
+      .flatMap((table) =>
+        triggers.map(({ name }) => ({ sql: sql`DROP TRIGGER IF EXISTS ${ident(name)} ON ${table}` })),
+      );
+  }
+
   #namesOf({ functions }: TriggerKind): readonly string[] {
     return [...this.#functions.keys()].filter((name) => name.startsWith(functions));
   }
