@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 import { allFiles } from './listing.ts';
 import { temporaryFolder, upload } from './sending.ts';
 
-const ROUNDS = 3;
+const ROUNDS = 2;
 const admin = { email: 'admin@example.org', password: 'a password of tests' };
 const env = { BYLAW_ADMIN_EMAIL: admin.email, BYLAW_ADMIN_PASSWORD: admin.password };
 

@@ -67,13 +67,13 @@ describe.each(KINDS)('the store (%s)', (kind) => {
       const counts = { worlds: 0, writes: 0, allowed: 0 };
       const db = await open();
       try {
-        const run = { doors: await loadDoors(), seed: 20260101, counts, isOver: () => false };
+        const run = { doors: await loadDoors(), seed: 20260101, counts, isOver: () => counts.writes >= 50 };
         expect(await runDoors(1, db, run)).toBeUndefined();
       } finally {
         await db.close();
       }
       // Rules that allow nothing, or everything, compare nothing.
-      expect(counts.writes).toBeGreaterThan(100);
+      expect(counts.writes).toBeGreaterThan(40);
       expect(counts.allowed / counts.writes).toBeGreaterThan(0.1);
       expect(counts.allowed / counts.writes).toBeLessThan(0.9);
     },

@@ -5,7 +5,7 @@ import type { Database } from '../../../src/database/contract.ts';
 import { KINDS, openKind } from '../../support/store-world.ts';
 import { runMigrations } from './run.ts';
 
-const CASES = 14;
+const CASES = 8;
 const databases: Database[] = [];
 afterAll(() => Promise.all(databases.map((db) => db.close())));
 
@@ -14,6 +14,6 @@ it('random migrations lose nothing without consent, continue after interruptions
   const counts = await runMigrations({ databases, seed: 20, isOver: (count) => count === CASES });
   // Most random changes of a type are refused.
   expect(counts.applied).toBeGreaterThan(CASES / 2);
-  expect(counts.refused).toBeGreaterThan(1);
-  expect(counts.interrupted).toBeGreaterThan(3);
+  expect(counts.refused).toBeGreaterThan(0);
+  expect(counts.interrupted).toBeGreaterThan(1);
 });

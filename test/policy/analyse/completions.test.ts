@@ -110,14 +110,14 @@ interface Place {
   readonly text: string;
   readonly action: Action;
 }
-/** Every third: others differ from them by an operator or a value. */
+/** Every sixth: others differ from them by an operator or a value. */
 const POLICIES: readonly Place[] = [
   ...new Map(
     areas()
       .flatMap(({ cases }) => cases)
       .map(({ policy, action }) => [policy, { text: policy, action }]),
   ).values(),
-].filter((_, i) => i % 3 === 0);
+].filter((_, i) => i % 6 === 0);
 const random = new Random(20261122);
 const placeOf = (action: Action): CompletionPlace => ({ catalog: world.catalog, collection: COLLECTION, action });
 
