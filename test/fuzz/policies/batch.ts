@@ -19,6 +19,8 @@ export interface Batch {
 
 /** The state of PostgreSQL for a statement that took too long. */
 const STATEMENT_TIMEOUT = '57014';
+export const isTimeout = (error: unknown): boolean =>
+  (error as { readonly code?: unknown } | undefined)?.code === STATEMENT_TIMEOUT;
 
 export async function ask(
   database: Database,
@@ -41,7 +43,7 @@ export async function ask(
       if (found) return found;
     }
     // Together they took too long; each alone was compared.
-    if ((error as { readonly code?: unknown }).code === STATEMENT_TIMEOUT) return undefined;
+    if (isTimeout(error)) return undefined;
     throw new Error('a statement failed of which every part alone succeeds', { cause: error });
   }
 }

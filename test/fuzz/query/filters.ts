@@ -9,7 +9,7 @@ import { raw } from '../../../src/sql.ts';
 import { relatedOf } from '../../oracle/database.ts';
 import { hide } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
-import { ask, type Question } from '../policies/batch.ts';
+import { ask, isTimeout, type Question } from '../policies/batch.ts';
 import { type Finding, storedRows } from '../policies/differential.ts';
 import type { PolicyMaker } from '../policies/policies.ts';
 import { randomRequest } from '../policies/requests.ts';
@@ -31,6 +31,8 @@ export interface FilterCounts {
   found: number;
   /** Decisions that would be others if nothing were hidden. */
   hidden: number;
+  /** Filters that the server gave up. */
+  slow: number;
 }
 export const noFilterCounts = (): FilterCounts => ({
   worlds: 0,
@@ -39,6 +41,7 @@ export const noFilterCounts = (): FilterCounts => ({
   decisions: 0,
   found: 0,
   hidden: 0,
+  slow: 0,
 });
 export interface FilterRun {
   readonly compiler: QueryCompiler;
@@ -147,7 +150,8 @@ class FilterSession {
       const from = storedRows(catalog.collections.get(this.#collection)!, run.compiler);
       const batch = { from, questions, asWhere: random.chance(0.5) };
       const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
-      if (finding !== undefined) return this.#told(finding, rules);
+      if (isTimeout(finding?.error)) run.counts.slow++;
+      else if (finding !== undefined) return this.#told(finding, rules);
     }
     return undefined;
   }

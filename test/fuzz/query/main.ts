@@ -123,9 +123,11 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
     copy.remove();
   }
   const seconds = (performance.now() - began) / 1000;
-  const { worlds, filters, rejected, decisions, hidden } = counts;
+  const { worlds, filters, rejected, decisions, hidden, slow } = counts;
   console.log(`worlds              ${worlds}, of pages ${pageCounts.worlds}`);
-  console.log(`filters             ${filters}, without a form or fitting params ${rejected}`);
+  console.log(
+    `filters             ${filters}, without a form or fitting params ${rejected}, given up by the server ${slow}`,
+  );
   const all = decisions + pageCounts.decisions;
   const rate = ((all / seconds) * 60) / 1e6;
   console.log(`decisions compared  ${all} in ${seconds.toFixed(0)} s, ${rate.toFixed(2)} M a minute`);
@@ -147,6 +149,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
     { what: 'worlds of requests', count: serviceCounts.worlds, least },
     { what: 'pages of remembered plans', count: rememberedCounts.compared, least },
     timely('worlds', worlds + pageCounts.worlds + listCounts.worlds + serviceCounts.worlds, cutOff, 0.5),
+    timely('filters', filters, slow),
     timely('requests', serviceCounts.requests, serviceCounts.expensive),
     timely('walks', pageCounts.walks, pageCounts.expensive),
   ]);
