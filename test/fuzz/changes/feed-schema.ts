@@ -24,16 +24,19 @@ export const FEED_POLICIES: readonly string[] = [
 const SECRET_RULES = ['@record.owner = @request.auth.id', '@record.flag = true', '@record.team.open = true'];
 const COVER_RULES = ['true', '@record.shown = true'];
 
-export const COLLECTIONS = FEED_POLICIES.map((_, i) => `items${i}`);
+/** The first of the collections with a list rule. */
+export const COLLECTION = 'items0';
 
-export const FEED_SCHEMA = `
+export const feedSchema = (policies: readonly string[]): string => `
 conditions:
   'in_open(team: teams)': 'team.open = true'
   'is_in(team: teams, kind: string)': 'any(team.memberships as m, m.user = @request.auth.id and m.kind = kind)'
 collections:
   users:
     changes: true
-    relations: { team: { kind: belongs_to, collection: teams } }
+    relations:
+      team: { kind: belongs_to, collection: teams }
+      memberships: { kind: has_many, collection: memberships, via: user }
   teams:
     changes: true
     fields: { open: { type: bool, access: { read: 'any(@record.memberships as m, m.user = @request.auth.id)' } } }
@@ -47,7 +50,7 @@ collections:
       user: { kind: belongs_to, collection: users, required: true }
     access: { read: '@record.kind = "full" or @record.team.open = true' }
   tags: { changes: true, fields: { name: string }, access: { read: '@record.name != "c"' } }
-${FEED_POLICIES.map((policy, i) => collectionsOf(policy, i)).join('')}`;
+${policies.map(collectionsOf).join('')}`;
 
 function collectionsOf(policy: string, i: number): string {
   return `
@@ -64,7 +67,7 @@ function collectionsOf(policy: string, i: number): string {
       parent: { kind: belongs_to, collection: items${i} }
       tags: { kind: many_to_many, collection: tags }
       cover: { kind: has_one, collection: covers${i}, via: item }
-    access: { list: '${policy}', read: '${policy}' }
+    access: { list: ${JSON.stringify(policy)}, read: ${JSON.stringify(policy)} }
   covers${i}:
     fields: { shown: bool }
     relations: { item: { kind: belongs_to, collection: items${i}, on_delete: cascade } }
@@ -79,6 +82,9 @@ export interface Pools {
   /** The items of one collection. */
   readonly items: string[];
 }
+
+/** Items that random rules name. An id comes again after its record was deleted. */
+export const NAMED_ITEMS = ['17e00000-0000-4000-8000-000000000001', '17e00000-0000-4000-8000-000000000002'];
 
 /** A statement that some program sends. */
 export function randomWrite(random: Random, i: number, pools: Pools): string {
@@ -114,7 +120,8 @@ function randomValue(random: Random, column: string, { users, teams, items }: Po
 const COLUMNS = ['n', 'label', 'flag', 'secret', 'owner_id', 'team_id', 'parent_id'];
 
 function insertItem(random: Random, i: number, pools: Pools): string {
-  const id = random.uuid();
+  const isNamed = pools.items.length >= 3 && random.chance(0.4);
+  const id = NAMED_ITEMS.find((named) => isNamed && !pools.items.includes(named)) ?? random.uuid();
   const values = COLUMNS.map((column) => randomValue(random, column, pools));
   pools.items.push(id);
   return `INSERT INTO items${i} (id, ${COLUMNS.join(', ')}) VALUES ('${id}', ${values.join(', ')})`;
@@ -141,6 +148,7 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
     case 15:
       return `DELETE FROM memberships WHERE id = (SELECT id FROM memberships ORDER BY id LIMIT 1 OFFSET ${random.below(3)})`;
     case 16:
+      if (random.chance(0.3)) return ruleWrite(random, pools);
       return random.chance(0.8)
         ? `UPDATE teams SET open = ${random.pick(['true', 'false'])} WHERE id = '${random.pick(teams)}'`
         : `UPDATE users SET team_id = '${random.pick(teams)}' WHERE id = '${random.pick(users)}'`;
@@ -156,5 +164,19 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
       return `INSERT INTO covers${i} (id, shown, item_id)
         VALUES ('${random.uuid()}', ${random.pick(['true', 'false'])}, '${random.pick(items)}')
         ON CONFLICT DO NOTHING`;
+  }
+}
+
+/** Changes values of other collections that random rules read. */
+function ruleWrite(random: Random, { users, teams, tags }: Pools): string {
+  switch (random.below(4)) {
+    case 0:
+      return `UPDATE tags SET name = ${text(random.pick(['a', 'b']))} WHERE id = '${random.pick(tags)}'`;
+    case 1:
+      return `UPDATE memberships SET kind = ${text(random.pick(['banned', 'full']))} WHERE user_id = '${random.pick(users)}'`;
+    case 2:
+      return `UPDATE memberships SET team_id = '${random.pick(teams)}' WHERE user_id = '${random.pick(users)}'`;
+    default:
+      return `UPDATE users SET email_verified = NOT email_verified WHERE id = '${random.pick(users)}'`;
   }
 }

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { KINDS, openKind } from '../../support/store-world.ts';
 import { loadFeedModules } from './feed-modules.ts';
 import { FEED_POLICIES } from './feed-schema.ts';
-import { FeedFuzz } from './run-feeds.ts';
+import { FeedFuzz, policiesOf } from './run-feeds.ts';
 import { copyWithSmallPages } from './small-pages.ts';
 
 /** Each database has some of the policies. */
@@ -23,4 +23,18 @@ describe.each(KINDS)('the copies of subscribers on %s', (kind) => {
     await fuzz.close();
     await db.close();
   });
+});
+
+it('has as many random policies as fixed ones, with walks, lists of the caller, quantifiers and negations', async () => {
+  const policies = policiesOf(0, 11, await loadFeedModules());
+  const made = policies.filter((policy) => !FEED_POLICIES.includes(policy)).join('\n');
+  expect(policies).toHaveLength(2 * FEED_POLICIES.length);
+  for (const form of [
+    /@record\.\w+\.\w+/,
+    /\(@request\.auth\.memberships/,
+    /\b(any|none|all)\(/,
+    /\bnot\b/,
+    /ancestors\(/,
+  ])
+    expect(made).toMatch(form);
 });

@@ -15,7 +15,8 @@ import { printShortfalls } from '../floor.ts';
 import { Random } from '../random.ts';
 import { FeedCaller } from './feed-caller.ts';
 import { type FeedModules, loadFeedModules } from './feed-modules.ts';
-import { COLLECTIONS, FEED_POLICIES, FEED_SCHEMA, type Pools, randomWrite } from './feed-schema.ts';
+import { COLLECTION, FEED_POLICIES, feedSchema, NAMED_ITEMS, type Pools, randomWrite } from './feed-schema.ts';
+import { RandomPolicies } from './random-policies.ts';
 import { copyWithSmallPages } from './small-pages.ts';
 import { Watcher } from './watcher.ts';
 
@@ -23,6 +24,9 @@ const USERS = 3;
 const MOMENTS = 12;
 /** The team of some callers. */
 const TEAM = '7e000000-0000-4000-8000-00000000000a';
+/** The first tag of each world. */
+const TAG = '7a900000-0000-4000-8000-00000000000a';
+const CREATED = '2026-11-20T09:00:00.000000Z';
 const FILTERS = [
   undefined,
   undefined,
@@ -38,7 +42,19 @@ const FILTERS = [
   'any(ancestors(parent by parent) as a, a.secret is not null)',
 ];
 
+const userId = (i: number): string => `0000000${i}-0000-4000-8000-000000000000`;
+
+/** As many random policies as fixed ones, by turns. */
+export function policiesOf(round: number, seed: number, modules: FeedModules): readonly string[] {
+  const users = Array.from({ length: USERS }, (_, i) => userId(i));
+  const ids = { users, teams: [TEAM], tags: [TAG], [COLLECTION]: NAMED_ITEMS };
+  const maker = new RandomPolicies(modules, ids, new Random(seed * 104_729 + round));
+  const made = maker.make(FEED_POLICIES.length);
+  return FEED_POLICIES.flatMap((policy, i) => [policy, made[i]!]);
+}
+
 interface FeedWorld {
+  readonly policies: readonly string[];
   readonly db: Database;
   readonly schema: Schema;
   readonly records: Records;
@@ -71,17 +87,29 @@ export class FeedFuzz {
     this.#callers = callers;
   }
 
-  static async open(db: Database, modules: FeedModules): Promise<FeedFuzz> {
+  /** @param policies the list rule of each collection */
+  static async open(db: Database, modules: FeedModules, policies = FEED_POLICIES): Promise<FeedFuzz> {
     const { ChangeFeeds, applyMigration, createRecords, parseSchema, decide, compileFilter } = modules;
-    const { schema } = parseSchema(FEED_SCHEMA);
+    const { schema } = parseSchema(feedSchema(policies));
     if (schema === undefined) throw new Error('the schema of the feeds has errors');
     await applyMigration(db, schema);
-    await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${TEAM}', true)`));
+    await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${TEAM}', true) ON CONFLICT DO NOTHING`));
     const callers: FeedCaller[] = [];
     for (let i = 0; i < USERS; i++) {
-      const auth = { id: `0000000${i}-0000-4000-8000-000000000000`, roles: [], team: i === 0 ? null : TEAM };
+      const auth = {
+        id: userId(i),
+        roles: [],
+        team: i === 0 ? null : TEAM,
+        email: `u${i}@example.org`,
+        email_verified: i === 1,
+        created_at: CREATED,
+        updated_at: CREATED,
+      };
       const of = i === 0 ? 'NULL' : `'${TEAM}'`;
-      await db.run(raw(`INSERT INTO users (id, email, team_id) VALUES ('${auth.id}', 'u${i}@example.org', ${of})`));
+      await db.run(
+        raw(`INSERT INTO users (id, email, team_id) VALUES ('${auth.id}', '${auth.email}', ${of})
+          ON CONFLICT (id) DO UPDATE SET team_id = excluded.team_id`),
+      );
       callers.push(new FeedCaller(schema, auth, decide));
     }
     const failures: string[] = [];
@@ -93,15 +121,16 @@ export class FeedFuzz {
       observer: noFeedObserver,
       onError: (what, error) => failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`),
     });
-    const world = { db, schema, records: createRecords(db, schema), compileFilter };
+    const world = { policies, db, schema, records: createRecords(db, schema), compileFilter };
     return new FeedFuzz(world, { feeds: feeds!, failures }, callers);
   }
 
   /** → what is wrong, with the world. */
   async run(n: number, seed: number): Promise<string | undefined> {
     const random = new Random(seed * 7_919 + n);
-    const i = n % COLLECTIONS.length;
-    const { db, records, schema, compileFilter } = this.#world;
+    const { policies, db, records, schema, compileFilter } = this.#world;
+    const i = n % policies.length;
+    const collection = `items${i}`;
     const pools = await this.#fill(random);
     const grounds = { feeds: this.#feeds, records, schema, compileFilter };
     const shared = random.pick(FILTERS);
@@ -109,7 +138,6 @@ export class FeedFuzz {
     // Subscribers who see the same share a group, and those who nearly do must not.
     const watchers = [...this.#callers, first!].map((caller) => {
       const fields = random.chance(0.3) ? ['n', 'secret', 'cover'] : undefined;
-      const collection = COLLECTIONS[i]!;
       return new Watcher(grounds, {
         collection,
         access: () => caller.ask(collection),
@@ -132,7 +160,7 @@ export class FeedFuzz {
       }
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error);
-      return [`world ${n}, seed ${seed}: ${FEED_POLICIES[i]}`, cause, ...log.slice(-14)].join('\n  ');
+      return [`world ${n}, seed ${seed}: ${policies[i]}`, cause, ...log.slice(-14)].join('\n  ');
     } finally {
       for (const watcher of watchers) watcher.pause();
       this.counts.worlds++;
@@ -140,7 +168,7 @@ export class FeedFuzz {
         this.counts.events += events;
         this.counts.resets += resets;
       }
-      await db.run(raw(`DELETE FROM ${COLLECTIONS[i]}`));
+      await db.run(raw(`DELETE FROM ${collection}`));
     }
     return undefined;
   }
@@ -152,11 +180,14 @@ export class FeedFuzz {
   async #fill(random: Random): Promise<Pools> {
     const { db } = this.#world;
     const own = [random.uuid(), random.uuid()];
-    const tags = [random.uuid(), random.uuid(), random.uuid()];
+    const tags = [TAG, random.uuid(), random.uuid()];
     await db.run(raw('DELETE FROM memberships'));
     for (const id of own) await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${id}', ${random.chance(0.5)})`));
     for (const [i, id] of tags.entries())
-      await db.run(raw(`INSERT INTO tags (id, name) VALUES ('${id}', '${'abc'[i]}')`));
+      await db.run(
+        raw(`INSERT INTO tags (id, name) VALUES ('${id}', '${'abc'[i]}')
+          ON CONFLICT (id) DO UPDATE SET name = excluded.name`),
+      );
     return { users: this.#callers.map(({ id }) => id), teams: [TEAM, ...own], tags, items: [] };
   }
 
@@ -229,6 +260,39 @@ async function write(q: Queryable, statement: string, log: string[]): Promise<vo
   await q.run(raw(statement));
 }
 
+/** The worlds of one database, whose rules change after each round. */
+class FeedLane {
+  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0 };
+  readonly #db: Database;
+  readonly #modules: FeedModules;
+  readonly #seed: number;
+  #round = -1;
+  #fuzz: FeedFuzz | undefined;
+
+  constructor(db: Database, modules: FeedModules, seed: number) {
+    this.#db = db;
+    this.#modules = modules;
+    this.#seed = seed;
+  }
+
+  async run(n: number): Promise<string | undefined> {
+    const round = Math.floor(n / (2 * FEED_POLICIES.length));
+    if (round !== this.#round) {
+      await this.close();
+      const policies = policiesOf(round, this.#seed, this.#modules);
+      this.#fuzz = await FeedFuzz.open(this.#db, this.#modules, policies);
+      this.#round = round;
+    }
+    return this.#fuzz!.run(n, this.#seed);
+  }
+
+  async close(): Promise<void> {
+    await this.#fuzz?.close();
+    for (const each of ['worlds', 'events', 'resets'] as const) this.counts[each] += this.#fuzz?.counts[each] ?? 0;
+    this.#fuzz = undefined;
+  }
+}
+
 export async function fuzzChanges(argv: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...argv],
@@ -247,7 +311,7 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
     ...(server === undefined ? [] : [await openDatabase({ url: await isolatedUrl(server.url) })]),
   ];
   const seed = Number(values.seed);
-  const lanes = await Promise.all(databases.map((db) => FeedFuzz.open(db, modules)));
+  const lanes = databases.map((db) => new FeedLane(db, modules, seed));
   const end = Date.now() + Number(values.seconds) * 1_000;
   let failures = 0;
   let next = Number(values.world ?? 0);
@@ -255,7 +319,7 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
   await Promise.all(
     lanes.map(async (lane) => {
       while (Date.now() < end && failures < 3 && next <= last) {
-        const wrong = await lane.run(next++, seed);
+        const wrong = await lane.run(next++);
         if (wrong === undefined) continue;
         failures++;
         console.log(wrong);
