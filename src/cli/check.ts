@@ -5,6 +5,7 @@ import type { GrowthCode } from '../schema/advice/growth-notes.ts';
 import { guestRows } from '../schema/advice/guest-table.ts';
 import type { SchemaIssue } from '../schema/file/issue.ts';
 import { formatSchema } from '../schema/file/shape.ts';
+import { loggedTablesOf } from '../schema/model/logged-tables.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { clusterAdvice } from './support/cluster-advice.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
@@ -97,13 +98,14 @@ function guestTable(schema: Schema): string {
 const growthSummary = ({ issues, report }: Pick<CheckedSchemaFile, 'issues' | 'report'>): string =>
   issues.length === 0 ? 'every field of the file that lists can be filtered by has an index\n' : `\n${report}`;
 
-/** Row triggers of distributed tables do not run on a cluster. */
+/** Feeds read these collections, themselves or by their rules; row triggers of distributed tables do not run on a cluster. */
 function feedsHint(schema: CheckedSchemaFile['schema']): string {
-  const all = [...(schema?.collections.values() ?? [])];
-  const names = all.filter(({ feed, tenantLayout }) => feed !== undefined && tenantLayout?.kind === 'by');
-  if (names.length === 0) return '';
-  const feeds = names.map(({ name }) => `\`${name}\``).join(', ');
-  return `\`distribute: { by }\` beside \`changes\` in ${feeds}: partitions have such feeds, a cluster of Citus refuses them\n`;
+  if (schema === undefined) return '';
+  const owners = new Set([...loggedTablesOf(schema).values()].map(({ owner }) => owner));
+  const spread = [...owners].filter((name) => schema.collections.get(name)?.tenantLayout?.kind === 'by');
+  if (spread.length === 0) return '';
+  const names = spread.map((name) => `\`${name}\``).join(', ');
+  return `feeds of changes read ${names}, distributed by tenant: partitions have such feeds, a cluster of Citus refuses them\n`;
 }
 
 /** Excludes built-in fields: few lists filter by them. */

@@ -63,7 +63,7 @@ it('the command says which feeds a cluster refuses', async () => {
 `,
   );
   expect((await run('check', [])).stderr).toBe(
-    '`distribute: { by }` beside `changes` in `notes`: partitions have such feeds, a cluster of Citus refuses them\n',
+    'feeds of changes read `notes`, distributed by tenant: partitions have such feeds, a cluster of Citus refuses them\n',
   );
 });
 
