@@ -40,9 +40,6 @@ const CALL_ADVICE: ReadonlyMap<string, string> = new Map([
   ...['lower', 'upper'].map((name) => [name, 'a field with `lower: true` is stored in lower case'] as const),
 ]);
 
-/** A function of other languages, for which there is a word or an advice. */
-export const isForeign = (name: string): boolean => VALUES.has(name) || CALL_ADVICE.has(name);
-
 /** A filter knows only the caller's id. */
 function valueNamed(written: string, dialect: Dialect): string | undefined {
   const value = inDialect(VALUES.get(written) ?? '', dialect);

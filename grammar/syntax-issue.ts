@@ -1,6 +1,6 @@
 /** Describes a syntax error: what was found, what was expected, and a fix if one is obvious. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
-import { ancestorsHead, callHead, isForeign, quantifierOfPath, unknownFunction } from './call-issue.ts';
+import { ancestorsHead, callHead, quantifierOfPath, unknownFunction } from './call-issue.ts';
 import { inDialect } from './filter-roots.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
@@ -363,9 +363,8 @@ function missingOperand(found: UnexpectedToken): Given {
   if (token?.tokenType === t.Open && before?.tokenType === t.Comparison) {
     const list = listInParentheses(found);
     if (list !== undefined) return list;
-    const first = tokens[at + 1]?.image.toLowerCase() ?? '';
-    if (isForeign(first)) return unknownFunction(found, at + 1);
-    if (first === 'select') return { code: 'operand_in_parentheses', message: NO_SUBQUERIES, span };
+    if (tokens[at + 1]?.image.toLowerCase() === 'select')
+      return { code: 'operand_in_parentheses', message: NO_SUBQUERIES, span };
     return { code: 'operand_in_parentheses', message: 'parentheses hold conditions, not values', span };
   }
   return { code: 'operand_expected', message: `found ${describe(token)}${after}, expected ${what}`, span };

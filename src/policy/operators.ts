@@ -146,7 +146,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: '<',
     mirror: '<=',
     holds: (left, right, type) => rank(left, oneValue(right), type) >= 0,
-    doc: 'greater or equal; over an int a literal is never rounded: `n >= 1.5` is `n >= 2`; over a float it is the nearest double',
+    doc: 'greater or equal; an int literal is not rounded: `n >= 1.5` is `n >= 2`; over a float it is the nearest double',
   }),
   in: {
     symbol: 'in',
@@ -178,7 +178,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
       return Array.isArray(left) ? left.includes(right) : textOf(left).includes(textOf(right));
     },
     js: (left, right, type) => `${elementOf(type) ? `listElements(${left})` : left}.includes(${right})`,
-    doc: 'an element of a list or of a to-many relation, or a part of a string; every string contains the empty string',
+    doc: 'an element of a list or of a to-many relation, or a part of a string; the empty string is in each',
   },
   'starts with': {
     symbol: 'starts with',
@@ -188,7 +188,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     prefix: true,
     holds: (left, right) => textOf(left).startsWith(textOf(right)),
     js: (left, right) => `${left}.startsWith(${right})`,
-    doc: 'the string begins with the other; an index on the field serves it',
+    doc: 'the string begins with the other; an index serves it',
   },
   'ends with': {
     symbol: 'ends with',

@@ -120,7 +120,6 @@ const CASES: readonly (readonly [policy: string, ...expected: Expected[]])[] = [
   ['(@record.pinned', ['parenthesis_unclosed', '(', '(@record.pinned)']],
   ['@record.pinned)', ['parenthesis_unopened', ')', '@record.pinned']],
   ['(@record.title) = "x"', ['operand_in_parentheses', '(@record.title)']],
-  ["@record.title = (auth.jwt() ->> 'role')", ['function_unknown', 'auth.jwt']],
   ['lower(@record.title) = "x"', ['function_unknown', 'lower']],
   ['anyy(@record.tags as t, true)', ['function_unknown', 'anyy', 'any(@record.tags as t, true)']],
   ['@record.pinned @record.pinned', ['operator_expected', '@record.pinned']],
