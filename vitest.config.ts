@@ -52,10 +52,10 @@ export default defineConfig(({ mode }) => {
         { name: 'partitions', description: 'about records, and also true on hash-partitioned tables' },
       ],
       ...(isQuick ? { tagsFilter: ['!long'] } : {}),
-      // Tests wait for servers and browsers for a third of their time: three at once keep two cores busy.
+      // Whole services, databases and argon2 run in these tests: more files at once than cores only makes them wait for each other.
       pool: 'forks',
       // While a service makes its tables on a cluster, Citus keeps writers of the same tables of other schemas waiting.
-      maxWorkers: process.env.TEST_CITUS_URL ? 1 : 3,
+      maxWorkers: process.env.TEST_CITUS_URL ? 1 : 2,
       sequence: { sequencer: LongestFirst },
       // Node loads the modules as it does for users: nothing is transformed, and an import is not a property of an object.
       experimental: { viteModuleRunner: false, nodeLoader: false },
