@@ -125,7 +125,7 @@ function inBrowser(service: TestService): void {
       await studio.page.until(`!document.querySelector('.draft-actions .primary').disabled`);
       await studio.page.evaluate(`document.querySelector('.draft-actions .primary').focus()`);
       await studio.press('Enter');
-      await studio.page.until(`document.querySelector('.draft-actions .primary').textContent === 'Comparing…'`);
+      await studio.until('.difference');
     });
   });
 }

@@ -37,6 +37,9 @@ interface Reply extends Json {
   readonly result?: Json;
 }
 
+/** Milliseconds for a command: a page that hangs fails with the name of the command. */
+const PATIENCE_MS = 60_000;
+
 export class Browser {
   readonly #process: ChildProcess;
   readonly #folder: string;
@@ -80,7 +83,11 @@ export class Browser {
     const id = ++this.#sent;
     const reply = new Promise<Reply>((done) => this.#waiting.set(id, done));
     this.#socket.send(JSON.stringify({ id, method, params, ...(sessionId === undefined ? {} : { sessionId }) }));
+    const late = setTimeout(() => {
+      this.#waiting.get(id)?.({ error: { message: `no answer within ${PATIENCE_MS / 1_000} s` } });
+    }, PATIENCE_MS);
     const { error, result = {} } = await reply;
+    clearTimeout(late);
     this.#waiting.delete(id);
     if (error !== undefined) throw new Error(`${method}: ${error.message}`);
     return result;
