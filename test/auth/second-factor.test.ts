@@ -162,7 +162,7 @@ describeOnBoth(
       expect((await answer(await challengeOf(person.email), codeOfApp(person.secret))).status).toBe(200);
     });
 
-    test('of answers that are checked at once, a right one finishes nothing after a wrong one was counted', async () => {
+    test('a counted wrong answer invalidates a right one that was read at the same time', async () => {
       const { db } = service.app;
       const person = await newEnrolled(service.anonymous);
       const challenge = await challengeOf(person.email);

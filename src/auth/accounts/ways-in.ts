@@ -1,12 +1,12 @@
-/** The ways into an account, which end when the owner of its address shows up and may be somebody else. */
+/** The ways into an account. A proof of its address ends those of a stranger who registered it. */
 import type { Transaction } from '../../database/contract.ts';
 import { sql, uuid } from '../../sql.ts';
 import { deleteFactors } from '../factors/factor-rows.ts';
 import { dropProofs } from '../mail/email-tokens.ts';
 
 /**
- * The account is its owner's from now on. Returns false if it was before, or has a second factor that was set up after
- * the verification: the mailbox alone must not end that, because whoever reads it would be in.
+ * Marks the account as its owner's. Returns false if it was before, or has a second factor that was set up after the
+ * verification: a reader of the mailbox alone must not pass a second factor.
  */
 export async function claimAccount(tx: Transaction, userId: string): Promise<boolean> {
   const changed = await tx.run(sql`

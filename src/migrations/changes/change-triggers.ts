@@ -64,7 +64,7 @@ export interface TriggerPlan {
 
 const TRIGGERS_OF_COPIES = raw('SET LOCAL citus.enable_unsafe_triggers TO');
 
-/** A cluster makes and drops triggers of a table that each of its machines has a copy of, if it is told to. */
+/** Citus makes and drops triggers of a reference table only under this setting. */
 function ofCopies(steps: readonly Step[]): readonly Step[] {
   if (steps.length === 0) return [];
   const isExtra = steps.every((step) => step.isExtra === true);
@@ -72,7 +72,7 @@ function ofCopies(steps: readonly Step[]): readonly Step[] {
   return [told('on'), ...steps, told('DEFAULT')];
 }
 
-/** A table that the machines of a cluster get copies of, or lose them, has no triggers meanwhile. */
+/** A table drops its triggers before it becomes a reference table, or a local one. */
 export const dropsOfCopied = (tables: readonly string[], known: KnownTriggers): readonly Step[] =>
   ofCopies(known.dropsFrom(tables, CHANGE_TRIGGERS));
 

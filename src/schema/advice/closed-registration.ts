@@ -28,7 +28,7 @@ export function warnOfClosedRegistration(
   }
 }
 
-/** True if the violation holds whatever the address, the id and the time are. */
+/** Returns true if the violation holds for every address, id and time. */
 function holdsFor(violation: Policy, user: Row, visitor: PolicyRequest): boolean {
   const reads = allOperandsOf(violation.checked).some(
     (operand) =>

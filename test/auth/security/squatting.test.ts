@@ -1,4 +1,4 @@
-/** A stranger registers with somebody's address: every way in that the stranger made ends when its owner shows up. */
+/** A stranger registers an address of another person: the owner's proof of the address ends every way in of the stranger. */
 import { afterAll, describe, expect, test } from 'vitest';
 import { issueProof } from '../../../src/auth/mail/email-tokens.ts';
 import { newSecret } from '../../../src/auth/sessions/secrets.ts';

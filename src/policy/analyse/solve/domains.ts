@@ -106,7 +106,7 @@ const LADDERS: Readonly<Partial<Record<string, Ladder>>> = {
     rung: (text) => BigInt(`0x${String(text).replaceAll('-', '')}`),
     value: uuidAt,
   },
-  // An object and numbers stand for all values of json, and points of the equator for all others.
+  // `{}` and numbers represent the values of json; points of the equator represent all points.
   jsonb: {
     least: 0n,
     greatest: 2n ** 53n - 1n,
