@@ -31,10 +31,15 @@ export interface Enrolled extends Tokens {
 /** A new person whose session has a second factor. */
 export async function newEnrolled(client: Client): Promise<Enrolled> {
   const person = await newPerson(client);
-  const { body } = await person.client.post('/api/auth/totp/enrol');
-  const confirmed = await person.client.post('/api/auth/totp/confirm', { code: codeOfApp(body.secret) });
+  return { ...person, ...(await enrol(person.client)) };
+}
+
+/** A second factor of the client's user. */
+export async function enrol(client: Client): Promise<Pick<Enrolled, 'secret' | 'recoveryCodes'>> {
+  const { body } = await client.post('/api/auth/totp/enrol');
+  const confirmed = await client.post('/api/auth/totp/confirm', { code: codeOfApp(body.secret) });
   if (confirmed.status !== 200) throw new Error(confirmed.text);
-  return { ...person, secret: body.secret, recoveryCodes: confirmed.body.recovery_codes };
+  return { secret: body.secret, recoveryCodes: confirmed.body.recovery_codes };
 }
 
 /** A code of the present step, which counts as unspent again: a test does not wait for the next one. */

@@ -15,7 +15,7 @@ import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { ClaimedMail } from '../mail/outbox.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { AccountParts, Accounts, SignedIn } from './accounts.ts';
-import { claimAccount, dropAllWaysIn } from './ways-in.ts';
+import { claimBySignIn, dropAllWaysIn } from './ways-in.ts';
 
 export interface CodeClaim {
   readonly email: string;
@@ -155,7 +155,7 @@ export class LoginCodes {
   async #prove(tx: Transaction, userId: string): Promise<boolean> {
     const { users, sessions } = this.#parts;
     const isFirst = await users.proveEmail(tx, userId);
-    if (!(await claimAccount(tx, userId)) && !isFirst) return false;
+    if (!(await claimBySignIn(tx, userId)) && !isFirst) return false;
     await dropAllWaysIn(tx, userId);
     await sessions.endAll(tx, userId);
     return true;

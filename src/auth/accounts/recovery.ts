@@ -10,7 +10,7 @@ import { dropProofs, findProof, useProof } from '../mail/email-tokens.ts';
 import type { AccountParts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
-import { claimAccount, dropWaysIn, leaveUnclaimed } from './ways-in.ts';
+import { claimByReset, dropWaysIn, leaveUnclaimed } from './ways-in.ts';
 
 export interface PasswordChange {
   readonly password: string;
@@ -89,7 +89,7 @@ export class Recovery {
       // Only the owner of the address reads its mail. A stranger who held the account before that proof
       // loses every way in.
       const isFirst = await users.proveEmail(tx, userId);
-      if ((await claimAccount(tx, userId)) || isFirst) await dropWaysIn(tx, userId);
+      if ((await claimByReset(tx, userId)) || isFirst) await dropWaysIn(tx, userId, { keepsFactor: !isFirst });
       for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, userId);
       await sessions.endAll(tx, userId);
       await recordAudit(tx, { event: 'password_reset', userId, client });
@@ -120,7 +120,7 @@ export class Recovery {
       if (used === undefined) return undefined;
       const isFirst = await users.proveEmail(tx, used.userId);
       if (isFirst && !(caller?.kind === 'user' && caller.principal === used.userId)) {
-        await dropWaysIn(tx, used.userId);
+        await dropWaysIn(tx, used.userId, { keepsFactor: false });
         await leaveUnclaimed(tx, used.userId);
       }
       await dropProofs(tx, 'verify_email', used.userId);

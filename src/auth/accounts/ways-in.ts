@@ -4,17 +4,29 @@ import { sql, uuid } from '../../sql.ts';
 import { deleteFactors } from '../factors/factor-rows.ts';
 import { dropProofs } from '../mail/email-tokens.ts';
 
+/** A reader of the mailbox alone must not pass a second factor, which ends only with the ways of an unproved address. */
+interface Ending {
+  readonly keepsFactor: boolean;
+}
+
 /**
- * Marks the account as its owner's. Returns false if it was before, or has a second factor that was set up after the
- * verification: a reader of the mailbox alone must not pass a second factor.
+ * Marks the account as its owner's. Returns false if it was before, or if a second factor has to confirm the sign-in
+ * first.
  */
-export async function claimAccount(tx: Transaction, userId: string): Promise<boolean> {
+export async function claimBySignIn(tx: Transaction, userId: string): Promise<boolean> {
   const changed = await tx.run(sql`
     UPDATE "_auth_accounts"
        SET unclaimed = false
      WHERE user_id = ${uuid(userId)}
        AND unclaimed
        AND NOT EXISTS (SELECT 1 FROM "_auth_totp" WHERE user_id = ${uuid(userId)} AND confirmed_at IS NOT NULL)`);
+  return changed > 0;
+}
+
+/** A new password is its owner's, whoever has a second factor. Returns false if the account was its owner's before. */
+export async function claimByReset(tx: Transaction, userId: string): Promise<boolean> {
+  const changed = await tx.run(sql`
+    UPDATE "_auth_accounts" SET unclaimed = false WHERE user_id = ${uuid(userId)} AND unclaimed`);
   return changed > 0;
 }
 
@@ -31,14 +43,14 @@ export async function dropAllWaysIn(tx: Transaction, userId: string): Promise<vo
        SET password_hash = NULL,
            password_changed_at = now()
      WHERE user_id = ${uuid(userId)}`);
-  await dropWaysIn(tx, userId);
+  await dropWaysIn(tx, userId, { keepsFactor: false });
 }
 
 /** Ends the ways besides the password, with their sessions: a stranger may have held the account. */
-export async function dropWaysIn(tx: Transaction, userId: string): Promise<void> {
-  await deleteFactors(tx, userId);
+export async function dropWaysIn(tx: Transaction, userId: string, { keepsFactor }: Ending): Promise<void> {
+  if (!keepsFactor) await deleteFactors(tx, userId);
   // An enrolment that was not confirmed is not a factor yet.
-  await tx.run(sql`DELETE FROM "_auth_totp" WHERE user_id = ${uuid(userId)}`);
+  await tx.run(sql`DELETE FROM "_auth_totp" WHERE user_id = ${uuid(userId)} AND confirmed_at IS NULL`);
   await tx.run(sql`DELETE FROM "_auth_passkey_challenges" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_passkeys" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);

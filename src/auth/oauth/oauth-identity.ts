@@ -17,7 +17,7 @@ import { param, type Sql, sql, text, uuid } from '../../sql.ts';
 import { emailAddress } from '../accounts/email-address.ts';
 import { requireOpenRegistration } from '../accounts/registration.ts';
 import type { Users } from '../accounts/users.ts';
-import { claimAccount, dropAllWaysIn } from '../accounts/ways-in.ts';
+import { claimBySignIn, dropAllWaysIn } from '../accounts/ways-in.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import { hasWayIn, lockUser } from '../factors/passkey-rows.ts';
@@ -148,7 +148,7 @@ export class Identities {
       );
       if (local === undefined) throw accountExists('the account with this email has changed meanwhile; try again');
       requireJoinable(local, signIn);
-      const isFirst = (await claimAccount(tx, id)) && signIn.sessionUserId !== id;
+      const isFirst = (await claimBySignIn(tx, id)) && signIn.sessionUserId !== id;
       if (isFirst) {
         await dropAllWaysIn(tx, id);
         await tx.run(sql`DELETE FROM "_auth_sessions" WHERE user_id = ${uuid(id)}`);

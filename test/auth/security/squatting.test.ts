@@ -5,7 +5,7 @@ import { newSecret } from '../../../src/auth/sessions/secrets.ts';
 import { sql, text, uuid } from '../../../src/sql.ts';
 import { describeOnOne } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
-import { newEnrolled } from '../authenticator.ts';
+import { enrol, newEnrolled } from '../authenticator.ts';
 import { Browser } from '../identity-provider.ts';
 import { codeOf, login, PASSWORD, type Tokens } from '../people.ts';
 import { CLIENT, ProviderDoubles, SECRET } from '../provider-doubles.ts';
@@ -122,6 +122,20 @@ describeOnOne(
         expect((await post('password/reset/confirm', { token: later, password: PASSWORD })).status).toBe(204);
         // The account is the owner's now: a later reset leaves the keys.
         expect(await byKey(own)).toBe(OPEN);
+      });
+
+      test('a new password by a mail ends all but a second factor that was set up since', async () => {
+        const { person, back, key } = await squatAgain();
+        await enrol(back.client);
+        const token = await issueProof(service.app.db, 'reset_password', { userId: person.id, email: person.email });
+        expect((await post('password/reset/confirm', { token, password: NEXT })).status).toBe(204);
+        expect([await byKey(key), (await waysOf(person)).identities, (await waysOf(person)).totp]).toEqual([
+          LOST,
+          undefined,
+          1,
+        ]);
+        const { status, body } = await post('login', { email: person.email, password: NEXT });
+        expect([status, body.access_token]).toEqual([200, undefined]);
       });
 
       test('a code by mail ends every way in', async () => {
