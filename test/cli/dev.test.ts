@@ -97,7 +97,8 @@ test('`bylaw dev` replaces policies within 50 ms of the event, without the loss 
     while (!isOver) statuses.add((await client.get('/api/posts')).status);
   })();
   const took: number[] = [];
-  for (let i = 0; i < 4 || (Math.min(...took) >= 50 && i < 40); i++) {
+  // In pairs, so that the last one shows all records.
+  for (let i = 0; i < 4 || i % 2 === 1 || (Math.min(...took) >= 50 && i < 40); i++) {
     // A busy machine gets further rounds, without other requests.
     isOver ||= i === 4;
     const list = i % 2 === 0 ? '\'@record.title = "one"\'' : 'true';
