@@ -145,6 +145,15 @@ export class Browser {
   setCookie(url: string, name: string, value: string): void {
     this.#jar(url).set(name, { value, isCrossSite: false });
   }
+  /** Keeps the cookies of an answer of `url`. */
+  keep(url: string, headers: Headers): void {
+    const jar = this.#jar(url);
+    for (const line of headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
+      if (value === '' || /max-age=0|expires=Thu, 01 Jan 1970/i.test(line)) jar.delete(name!);
+      else jar.set(name!, { value: value!, isCrossSite: /; SameSite=None; Secure/.test(line) });
+    }
+  }
   visit(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
     return this.#send(url, { headers }, [...this.#jar(url)]);
   }
@@ -177,7 +186,6 @@ export class Browser {
     }
   }
   async #send(url: string, init: RequestInit, cookies: readonly (readonly [string, JarCookie])[]): Promise<Page> {
-    const jar = this.#jar(url);
     const cookie = cookies.map(([name, { value }]) => `${name}=${value}`).join('; ');
     const response = await fetch(url, {
       ...init,
@@ -188,11 +196,7 @@ export class Browser {
         ...(init.headers as Record<string, string>),
       },
     });
-    for (const line of response.headers.getSetCookie()) {
-      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
-      if (value === '' || /max-age=0|expires=Thu, 01 Jan 1970/i.test(line)) jar.delete(name!);
-      else jar.set(name!, { value: value!, isCrossSite: /; SameSite=None; Secure/.test(line) });
-    }
+    this.keep(url, response.headers);
     return { status: response.status, url, headers: response.headers, text: await response.text() };
   }
   #jar(url: string): Map<string, JarCookie> {
