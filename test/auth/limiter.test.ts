@@ -91,6 +91,8 @@ describeOnOne(
       await login(from(service, home), email);
       // Nor may the owner's own address guess without end.
       expect(await times(11, () => wrong(service, home, email))).toEqual([...Array(10).fill(BAD), LIMIT]);
+      // The headers do not reveal to others at that address that the account was used from there.
+      expect((await wrong(service, home, email)).headers.get('ratelimit-policy')).toBe('"login-account";q=10;w=900');
     });
 
     test('an address that failed fifty times fails for every account, and other addresses do not', async () => {

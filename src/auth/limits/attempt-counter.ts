@@ -21,17 +21,25 @@ export class LimitReached extends Problem {
   }
 }
 
+interface CounterName {
+  readonly name: string;
+  readonly shownName?: string;
+}
+
 export class AttemptCounter {
   readonly points: number;
   readonly #name: string;
+  readonly #shownName: string;
   readonly #window: number;
   readonly #limiter: RateLimiterPostgres;
   /** The keys whose refusals were reported, with the end of their window. */
   readonly #reported = new BoundedMap<string, number>(MAX_REPORTED);
 
-  constructor(db: Database, name: string, { points, window }: Rate) {
+  /** `shownName`: in the headers of a refusal. */
+  constructor(db: Database, { name, shownName = name }: CounterName, { points, window }: Rate) {
     this.points = points;
     this.#name = name;
+    this.#shownName = shownName;
     this.#window = window;
     this.#limiter = new RateLimiterPostgres({
       storeClient: limiterClient(db),
@@ -68,8 +76,8 @@ export class AttemptCounter {
     const wait = Math.max(1, Math.ceil(msBeforeNext / 1000));
     return new LimitReached(this.#name, isFirst, {
       'Retry-After': String(wait),
-      'RateLimit-Policy': `"${this.#name}";q=${this.points};w=${this.#window}`,
-      RateLimit: `"${this.#name}";r=0;t=${wait}`,
+      'RateLimit-Policy': `"${this.#shownName}";q=${this.points};w=${this.#window}`,
+      RateLimit: `"${this.#shownName}";r=0;t=${wait}`,
     });
   }
 }

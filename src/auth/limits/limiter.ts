@@ -113,12 +113,13 @@ class DatabaseLimiter implements Limiter {
     this.#db = db;
     const counters = Object.entries(COUNTERS).map(([name, limit]) => [
       name,
-      new AttemptCounter(db, name, limits[limit]),
+      // A header must not reveal that an account was used from the client's network.
+      new AttemptCounter(db, { name, shownName: name.replace('-known', '-account') }, limits[limit]),
     ]);
     this.#counters = Object.fromEntries(counters);
-    this.#invitations = new AttemptCounter(db, 'invite', INVITATIONS);
-    this.#codes = new AttemptCounter(db, 'second-factor', CODES);
-    this.#questions = new AttemptCounter(db, 'explain', QUESTIONS);
+    this.#invitations = new AttemptCounter(db, { name: 'invite' }, INVITATIONS);
+    this.#codes = new AttemptCounter(db, { name: 'second-factor' }, CODES);
+    this.#questions = new AttemptCounter(db, { name: 'explain' }, QUESTIONS);
   }
 
   /**
