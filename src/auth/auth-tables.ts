@@ -278,8 +278,8 @@ const AUTH_INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_outbox_due" ON "_auth_outbox" (due_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_audit_user" ON "_auth_audit" (user_id, id)',
   // Which addresses an account came from.
-  `CREATE INDEX IF NOT EXISTS "_auth_audit_logins" ON "_auth_audit" (user_id, ip, at)
-    WHERE event IN ('login', 'oauth_login')`,
+  `CREATE INDEX IF NOT EXISTS "_auth_audit_sign_ins" ON "_auth_audit" (user_id, ip, at)
+    WHERE event IN ('login', 'oauth_login', 'passkey_login')`,
   'CREATE INDEX IF NOT EXISTS "_auth_limits_expiry" ON "_auth_limits" (expire)',
 ];
 

@@ -86,7 +86,14 @@ describeOnBoth(
       await login(service.anonymous.with({ 'User-Agent': 'first device' }), email);
       await settled();
       expect(smtp.to(email)).toEqual([]);
-      await service.app.db.run(raw(`UPDATE "_auth_audit" SET ip = '203.0.113.9' WHERE user_id = '${id}'`));
+      // Sign-ins by a passkey are sign-ins, too.
+      await service.app.db.run(
+        raw(`
+          UPDATE "_auth_audit"
+             SET ip = '203.0.113.9',
+                 event = replace(event, 'login', 'passkey_login')
+           WHERE user_id = '${id}'`),
+      );
       await login(service.anonymous.with({ 'User-Agent': 'third device' }), email);
       await settled();
       const [mail] = smtp.to(email);

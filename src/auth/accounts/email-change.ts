@@ -12,6 +12,7 @@ import { isSecret } from '../sessions/secrets.ts';
 import type { AccountParts } from './accounts.ts';
 import type { LoginCodes } from './login-codes.ts';
 import { emailTaken, type User } from './users.ts';
+import { markClaim } from './ways-in.ts';
 
 export interface EmailChangeRequest {
   readonly email: string;
@@ -95,6 +96,8 @@ export class EmailChange {
     const { userId } = used;
     const kept = caller?.principal === userId ? caller.sessionId : undefined;
     await moveAccount(tx, this.#parts, { ...used, kept, client });
+    // Outside of a session of the account, its reader may be another person than the one who asked.
+    await markClaim(tx, userId, kept !== undefined);
     return userId;
   }
 

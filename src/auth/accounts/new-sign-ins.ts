@@ -13,6 +13,6 @@ export async function isNewPlace(tx: Transaction, userId: string, client: Reques
            coalesce(bool_or(ip = ${text(clip(client.ip))} OR user_agent = ${text(clip(client.userAgent))}), false)
       FROM "_auth_audit"
      WHERE user_id = ${uuid(userId)}
-       AND event IN ('login', 'oauth_login')`);
+       AND event IN ('login', 'oauth_login', 'passkey_login')`);
   return cells?.[0] === 't' && cells[1] !== 't';
 }

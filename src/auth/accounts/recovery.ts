@@ -10,7 +10,7 @@ import { dropProofs, findProof, useProof } from '../mail/email-tokens.ts';
 import type { AccountParts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
-import { claimByReset, dropWaysIn, leaveUnclaimed } from './ways-in.ts';
+import { claimByReset, dropWaysIn, markClaim } from './ways-in.ts';
 
 export interface PasswordChange {
   readonly password: string;
@@ -121,7 +121,7 @@ export class Recovery {
       const isFirst = await users.proveEmail(tx, used.userId);
       if (isFirst && !(caller?.kind === 'user' && caller.principal === used.userId)) {
         await dropWaysIn(tx, used.userId, { keepsFactor: false });
-        await leaveUnclaimed(tx, used.userId);
+        await markClaim(tx, used.userId, false);
       }
       await dropProofs(tx, 'verify_email', used.userId);
       await recordAudit(tx, { event: 'email_verified', userId: used.userId, client });

@@ -1,6 +1,6 @@
 /** The ways into an account. A proof of its address ends those of a stranger who registered it. */
 import type { Transaction } from '../../database/contract.ts';
-import { sql, uuid } from '../../sql.ts';
+import { param, sql, uuid } from '../../sql.ts';
 import { deleteFactors } from '../factors/factor-rows.ts';
 import { dropProofs } from '../mail/email-tokens.ts';
 
@@ -30,9 +30,13 @@ export async function claimByReset(tx: Transaction, userId: string): Promise<boo
   return changed > 0;
 }
 
-/** The next proof by the mailbox ends what a stranger may have added meanwhile. */
-export async function leaveUnclaimed(tx: Transaction, userId: string): Promise<void> {
-  await tx.run(sql`UPDATE "_auth_accounts" SET unclaimed = true WHERE user_id = ${uuid(userId)}`);
+/**
+ * Notes who has proved the address: its owner in a session of the account (`isClaimed`), or a reader of the mailbox
+ * alone. Then the next proof by the mailbox ends what a stranger may have added.
+ */
+export async function markClaim(tx: Transaction, userId: string, isClaimed: boolean): Promise<void> {
+  await tx.run(sql`
+    UPDATE "_auth_accounts" SET unclaimed = ${param('bool', !isClaimed)} WHERE user_id = ${uuid(userId)}`);
 }
 
 /** Ends every way in. Sessions end apart. */

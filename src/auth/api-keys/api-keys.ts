@@ -9,6 +9,7 @@ import type { Schema } from '../../schema/model/model.ts';
 import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
+import { requireUsedFactor } from '../factors/used-factor.ts';
 import { invalidToken } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import {
@@ -55,12 +56,13 @@ export class ApiKeys {
     this.#parts = parts;
   }
 
-  /** Throws `validation_failed`, `forbidden`, `too_many`. */
+  /** Throws `validation_failed`, `too_many`; `forbidden`, also in a session that lacks the second factor of its user. */
   async create(request: KeyRequest, actor?: KeyActor): Promise<IssuedKey> {
     const { db, schema } = this.#parts;
     const { name, publishable = false, ...bounds } = checkNewKey(schema, request);
     const roles = publishable ? [] : [...new Set(bounds.roles)];
     if (actor !== undefined) this.#requireAssignable(actor, publishable ? [...schema.roles.keys()] : roles);
+    if (actor !== undefined) await requireUsedFactor(db, actor.caller);
     const id = v7();
     const { token, hash } = newKeyToken(id);
     const owner = actor?.caller.principal;
@@ -103,8 +105,9 @@ export class ApiKeys {
     });
   }
 
-  /** @param overlap seconds for which the present secret stays good. Throws `not_found`. */
+  /** @param overlap seconds for which the present secret stays good. Throws `not_found`, `forbidden` as for a new key. */
   async rotate(id: string, overlap: number, actor?: KeyActor): Promise<IssuedKey> {
+    if (actor !== undefined) await requireUsedFactor(this.#parts.db, actor.caller);
     const { token, hash } = newKeyToken(id);
     const data = await this.#change(id, actor, async (tx, key) => {
       await replaceSecret(tx, id, hash, overlap);

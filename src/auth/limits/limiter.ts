@@ -220,7 +220,7 @@ class DatabaseLimiter implements Limiter {
         FROM "_auth_audit" e
         JOIN "users" u ON u.id = e.user_id
        WHERE u.email = ${text(normalEmail(email))}
-         AND e.event IN ('login', 'oauth_login')
+         AND e.event IN ('login', 'oauth_login', 'passkey_login')
          AND e.ip = ${text(ip)}
          AND e.at > now() - ${param('float8', KNOWN_DAYS)} * interval '1 day'
        LIMIT 1`);

@@ -46,7 +46,7 @@ export const invitePage: AccountPage = {
 export const emailPage: AccountPage = {
   name: 'email',
   title: 'Confirm your new email address',
-  text: 'Your account gets this address, and all other sessions end.',
+  text: 'Your account gets this address. If you did not ask for it, close this page: the account of another person would get your address.',
   fields: [TOKEN_FIELD],
   button: 'Confirm',
   knowsCaller: true,

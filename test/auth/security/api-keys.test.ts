@@ -4,8 +4,9 @@ import { newKeyToken, readKeyToken } from '../../../src/auth/api-keys/key-token.
 import { openLog } from '../../../src/http/observe/log.ts';
 import { raw } from '../../../src/sql.ts';
 import { describeOnOne, type User } from '../../support/service.ts';
+import { enrol } from '../authenticator.ts';
 import { GUESTS_SCHEMA, type Keyed, newApiKey } from '../keyed.ts';
-import { codeOf } from '../people.ts';
+import { codeOf, login } from '../people.ts';
 
 const lines: string[] = [];
 const log = openLog('info', { write: (line) => lines.push(line) });
@@ -53,6 +54,19 @@ describeOnOne(
       expect(answers.map(codeOf)).toEqual(Array(forged.length).fill('401 invalid_token'));
       expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
       expect((await key.client.get('/api/shelves')).status).toBe(200);
+    });
+
+    test('a session that lacks the second factor of its user makes and rotates no key', async () => {
+      const { email, password, client: older } = await service.user('admin');
+      const { id } = await newApiKey(service, older);
+      const enrolled = await enrol((await login(service.anonymous, email, password)).client);
+      const answers = [
+        await older.post('/api/auth/keys', { name: 'another way in', roles: ['reader'] }),
+        await older.post(`/api/auth/keys/${id}/rotate`, {}),
+      ];
+      expect(answers.map(codeOf)).toEqual(Array(2).fill('403 forbidden'));
+      expect((await older.post('/api/auth/confirm', { code: enrolled.recoveryCodes[0] })).status).toBe(200);
+      expect((await older.post(`/api/auth/keys/${id}/rotate`, {})).status).toBe(200);
     });
 
     test('a key is a bearer token only, and a bad one does not fall back to a good cookie', async () => {

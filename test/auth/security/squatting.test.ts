@@ -7,7 +7,7 @@ import { describeOnOne } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 import { enrol, newEnrolled } from '../authenticator.ts';
 import { Browser } from '../identity-provider.ts';
-import { codeOf, login, PASSWORD, type Tokens } from '../people.ts';
+import { codeOf, login, newEmail, PASSWORD, type Tokens } from '../people.ts';
 import { CLIENT, ProviderDoubles, SECRET } from '../provider-doubles.ts';
 import { SmtpServer } from '../smtp-server.ts';
 
@@ -170,6 +170,31 @@ describeOnOne(
       const token = await issueProof(service.app.db, 'reset_password', { userId: id, email });
       expect((await post('password/reset/confirm', { token, password: NEXT })).status).toBe(204);
       expect([await byKey(key), (await waysOf(person)).passkeys]).toEqual([OPEN, 1]);
+    });
+
+    describe('that an account was moved to', () => {
+      /** The stranger's account is an old one, with an address that the stranger proved. */
+      async function move(client?: Tokens['client']) {
+        const { person, key } = await squat();
+        await verify(person, person);
+        const { id, email } = person;
+        const next = newEmail('owner');
+        const token = await issueProof(service.app.db, 'change_email', { userId: id, email }, next);
+        const answer = await (client ?? person.client).post('/api/auth/email/change/confirm', { token });
+        expect(answer.status).toBe(204);
+        const reset = await issueProof(service.app.db, 'reset_password', { userId: id, email: next });
+        expect((await post('password/reset/confirm', { token: reset, password: NEXT })).status).toBe(204);
+        const { passkeys, identities, totp } = await waysOf(person);
+        return [await byKey(key), passkeys, identities, totp];
+      }
+
+      test('outside of a session, its owner ends the ways of the stranger by a new password', async () => {
+        expect(await move(service.anonymous)).toEqual([LOST, undefined, undefined, 1]);
+      });
+
+      test('in a session of the account, everything stays', async () => {
+        expect(await move()).toEqual([OPEN, 1, 1, 1]);
+      });
     });
 
     test('a confirmation in a session of another account counts as none', async () => {
