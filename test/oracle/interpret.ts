@@ -671,10 +671,20 @@ function today(now: string, timeZone: string, seconds: number): string {
   return shifted(`${local(now, timeZone).slice(0, 10)}T00:00:00.000000Z`, seconds).slice(0, 10);
 }
 
+const offsetFormats = new Map<string, Intl.DateTimeFormat>();
+
+/** A format takes longer to make than the rest of a policy to decide. */
+function offsetFormat(timeZone: string): Intl.DateTimeFormat {
+  const known = offsetFormats.get(timeZone);
+  const format = known ?? new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' });
+  offsetFormats.set(timeZone, format);
+  return format;
+}
+
 /** The time of a clock in the zone, written as if it were UTC. */
 function local(now: string, timeZone: string): string {
   const at = Date.parse(now);
-  const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }).formatToParts(at);
+  const parts = offsetFormat(timeZone).formatToParts(at);
   const zone = parts.find(({ type }) => type === 'timeZoneName')!.value;
   const [, sign, hours, minutes, rest = '0'] = /^GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(zone)!;
   const offset = sign === undefined ? 0 : Number(hours) * 3600 + Number(minutes) * 60 + Number(rest);

@@ -1,6 +1,15 @@
 /** Worlds of few rows, as the service makes them: what a body says is what the record becomes, and callers are users. */
 import { GUEST_ROW } from '../../../src/policy/check/guests.ts';
-import type { Action, Policy, PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
+import { listElements } from '../../../src/policy/scalars/list-values.ts';
+import type {
+  Action,
+  CatalogCollection,
+  Policy,
+  PolicyRequest,
+  Related,
+  Row,
+  ScalarType,
+} from '../../../src/policy/types.ts';
 import { readsNext } from '../../../src/policy/visit.ts';
 import { relatedOf } from '../../oracle/database.ts';
 import { interpret } from '../../oracle/interpret.ts';
@@ -87,7 +96,9 @@ function questionOf(small: SmallWorld, setting: Setting, random: Random): Questi
   const made = (action === 'create' ? small.world.created : small.world.updated).get(collection)![at]!;
   const written = { ...made, ...stamps(record, now, action) };
   if (!isExclusive(small, collection, written)) return undefined;
-  return { request: { ...request, data: bodyOf(written, action === 'create' ? {} : record, random) }, record, written };
+  const { fields } = small.world.catalog.collections.get(collection)!;
+  const data = bodyOf({ written, before: action === 'create' ? {} : record, fields }, random);
+  return { request: { ...request, data }, record, written };
 }
 
 function stamps(before: Row, now: string, action: Action): Row {
@@ -109,8 +120,14 @@ function isExclusive({ world }: SmallWorld, collection: string, written: Row): b
   });
 }
 
+interface SmallWrite {
+  readonly written: Row;
+  readonly before: Row;
+  readonly fields: CatalogCollection['fields'];
+}
+
 /** The members that differ, and some that do not. */
-function bodyOf(written: Row, before: Row, random: Random): Row {
+function bodyOf({ written, before, fields }: SmallWrite, random: Random): Row {
   const given = Object.entries(written).filter(
     ([name, value]) =>
       name !== 'id' &&
@@ -118,11 +135,14 @@ function bodyOf(written: Row, before: Row, random: Random): Row {
       name !== 'updated_at' &&
       ((value ?? null) !== (before[name] ?? null) || random.chance(0.3)),
   );
-  return Object.fromEntries(given.map(([name, value]) => [name, inJson(value)]));
+  return Object.fromEntries(given.map(([name, value]) => [name, inJson(value, fields.get(name)?.type)]));
 }
 
-const inJson = (value: unknown): unknown =>
-  typeof value === 'string' && value.startsWith('\\x') ? Buffer.from(value.slice(2), 'hex').toString('base64') : value;
+function inJson(value: unknown, type: ScalarType | undefined): unknown {
+  if (typeof value !== 'string') return value;
+  if (type?.endsWith('[]') === true) return listElements(value);
+  return type === 'bytes' ? Buffer.from(value.slice(2), 'hex').toString('base64') : value;
+}
 
 /** Judges by the definition of the language. */
 export function allows(rules: readonly Policy[], { request, record, written }: Question, place: Judging): boolean {

@@ -1,6 +1,6 @@
 /** The request of a world that is being looked for: its caller, its query and its body. */
 import { GUEST, GUEST_ROW } from '../../check/guests.ts';
-import { type RequestOperand, SESSION_FACTS, STAMPS } from '../../types.ts';
+import { type CatalogField, type RequestOperand, SESSION_FACTS, STAMPS } from '../../types.ts';
 import { FactTerms } from './fact-terms.ts';
 import { all, atom, constantly, type Formula, later, someOf } from './formula.ts';
 import type { Rows } from './rows.ts';
@@ -153,6 +153,17 @@ export class Asked {
   }
 
   // -------------------------------------------------------------- the body
+
+  /** The field of the written record whose list the body holds. */
+  bodyField({ name }: RequestOperand): CatalogField | undefined {
+    const { written } = this.subject;
+    return written && this.#rows.catalog.collections.get(written.collection)?.fields.get(name);
+  }
+
+  bodyList(operand: RequestOperand): Term | undefined {
+    const field = this.bodyField(operand);
+    return field && this.#ofBody({ ...operand, type: field.type, list: false });
+  }
 
   /** A value of the body is that of the written record, and what the body leaves out stays as it is. */
   #ofBody(operand: RequestOperand): Term | undefined {

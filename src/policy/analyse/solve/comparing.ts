@@ -44,6 +44,10 @@ const ELEMENT = ' element';
 export const isListOfCaller = (operand: CheckedOperand): boolean =>
   isList(operand) && isOfCaller(operand) && !isRolesOfCaller(operand);
 
+/** A list field in the body of a write. */
+export const isListOfBody = (operand: CheckedOperand): operand is RequestOperand =>
+  isList(operand) && operand.kind === 'request' && operand.source === 'data';
+
 export class ComparisonFormulas {
   readonly #of: Paths;
 
@@ -63,6 +67,7 @@ export class ComparisonFormulas {
     const list = isList(right) ? right : isList(left) ? left : undefined;
     if (list !== undefined) {
       const element = (list === right ? left : right) as ValueOperand;
+      if (isListOfBody(list)) return this.#inBody(node, { names, question, element }, list);
       return this.#element({ node, element, list: list as LiteralOperand | RequestOperand }, names, question);
     }
     return this.#reach(left, { node, names, question }, (a) =>
@@ -80,6 +85,18 @@ export class ComparisonFormulas {
     const id: RequestOperand = { ...ofCaller('id', span), type: { id: 'users' }, list: false };
     const relation = { kind: 'elements', name, collection: '', field } as const;
     return { scope: { kind: 'request', operand: id }, collection: 'users', steps: [], from: 'users', relation, span };
+  }
+
+  /** A list of the body is that of the record that the write makes. */
+  #inBody(node: CheckedCompare, given: InField, list: RequestOperand): Formula {
+    const { asked } = this.#of;
+    const term = asked.bodyList(list);
+    const field = asked.bodyField(list);
+    if (term === undefined || field === undefined) return this.#of.opaque(node, given.names, given.question);
+    const from = asked.subject.written!.collection;
+    const relation = { kind: 'elements', name: field.name, collection: '', field } as const;
+    const path = { scope: { kind: 'next' }, collection: from, steps: [], from, relation, span: list.span } as const;
+    return this.#of.ifPresent(term, this.#inField(node, path, given), constantly(given.question.isOpposite));
   }
 
   /** `list contains element`: some element of the list equals it. */

@@ -351,12 +351,19 @@ export class Rows implements RowTheory {
 
   /** Two records that have one unique value are one record. */
   uniqueConflict(): Formula | undefined {
-    for (const terms of this.#unique.values())
-      for (const [i, one] of terms.entries())
-        for (const other of terms.slice(i + 1)) {
-          const [a, b] = [this.rowOf(one.row.id), this.rowOf(other.row.id)];
-          if (a !== b && isKnownSame(one.term, other.term)) return atom(() => this.merge(a, b));
+    for (const terms of this.#unique.values()) {
+      const known = new Map<unknown, UniqueTerm>();
+      for (const one of terms.length > 1 ? terms : []) {
+        const key = knownValue(one.term);
+        if (key === undefined) continue;
+        const other = known.get(key);
+        if (other === undefined) known.set(key, one);
+        else {
+          const [a, b] = [this.rowOf(other.row.id), this.rowOf(one.row.id)];
+          if (a !== b) return atom(() => this.merge(a, b));
         }
+      }
+    }
     return undefined;
   }
 
@@ -394,12 +401,11 @@ export class Rows implements RowTheory {
 /** The pseudo-collection of the elements of a list field. */
 export const elementsOf = (collection: string, field: string): string => `${collection}.${field}[]`;
 
-function isKnownSame(left: Term, right: Term): boolean {
-  const [a, b] = [rootOf(left), rootOf(right)];
-  if (a.isPresent !== true || b.isPresent !== true) return false;
-  if (a === b) return true;
-  if (a.row !== undefined && b.row !== undefined) return rowRoot(a.row) === rowRoot(b.row);
-  return a.value !== undefined && a.value === b.value;
+/** Two terms have an equal key only if they have the same value. Undefined: the term is not present. */
+function knownValue(term: Term): unknown {
+  const root = rootOf(term);
+  if (root.isPresent !== true) return undefined;
+  return root.row === undefined ? (root.value ?? root) : rowRoot(root.row);
 }
 
 /** A belongs_to that is unique by itself, or as the `via` of a has_one. */

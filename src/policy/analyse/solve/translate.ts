@@ -19,7 +19,7 @@ import {
 } from '../../types.ts';
 import { isOfCaller, memberName } from '../../visit.ts';
 import type { Asked } from './asked-request.ts';
-import { ComparisonFormulas, isListOfCaller } from './comparing.ts';
+import { ComparisonFormulas, isListOfBody, isListOfCaller } from './comparing.ts';
 import { all, atom, CUT, constantly, type Formula, later, NO, someOf, YES } from './formula.ts';
 import {
   type CountedQuestion,
@@ -166,8 +166,9 @@ export class Translation implements Paths {
     const absent = constantly(!wantsPresent);
     if (operand.kind === 'column') return this.column(operand, names, { then: test, absent, opaque });
     if (operand.kind !== 'request') return constantly(wantsPresent);
-    if (operand.list && !isListOfCaller(operand)) return this.#comparing.listPresence(operand, wantsPresent);
-    const term = this.asked.term(operand);
+    if (operand.list && !isListOfCaller(operand) && !isListOfBody(operand))
+      return this.#comparing.listPresence(operand, wantsPresent);
+    const term = isListOfBody(operand) ? this.asked.bodyList(operand) : this.asked.term(operand);
     return term === undefined ? opaque() : test(term);
   }
 
@@ -271,11 +272,12 @@ export class Translation implements Paths {
     if (met.length >= MOST_ANCESTORS) return beyond;
     const above = this.rows.column(root, via)!;
     const next = later(() => this.#climb(this.rows.rowOf(above), climb, [...met, root]));
-    const rest = this.ifPresent(above, isSome ? next : this.#closed(above, [...met, root], next), constantly(!isSome));
+    const closed = (): Formula => this.#closed(above, [root, ...met.slice(0, 1)], next);
+    const rest = this.ifPresent(above, isSome ? next : later(closed), constantly(!isSome));
     return isSome ? someOf([meets(root), rest]) : all([meets(root), rest]);
   }
 
-  /** A chain whose references are required ends where it meets itself: without these branches it would not end here. */
+  /** A chain of which every record has one above it ends where it meets itself: at its last record or its first, of all of them. */
   #closed(above: Term, met: readonly StoredRow[], next: Formula): Formula {
     if (rootOf(above).isPresent !== true) return next;
     return someOf([...met.map((row) => atom(() => this.rows.terms.same(above, row.id))), next]);

@@ -1,8 +1,8 @@
 /** A branch of the search → a world of rows. */
 
 import { GUEST, GUEST_ROW } from '../../check/guests.ts';
-import { scalarOf } from '../../scalar-types.ts';
-import { listText } from '../../scalars/list-values.ts';
+import { elementOf, scalarOf } from '../../scalar-types.ts';
+import { listElements, listText } from '../../scalars/list-values.ts';
 import { type CatalogCollection, type CatalogField, ELEMENT_VALUE, type Row, STAMPS } from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
 import type { Asked, ListVariable, QueryView } from './asked-request.ts';
@@ -236,8 +236,11 @@ class WorldBuilder {
       if (name === 'id' || STAMPS.includes(name) || Array.isArray(value)) return false;
       return record === undefined ? value !== null : value !== record[name];
     });
-    const inJson = (name: string, value: unknown): unknown =>
-      jsonOf(value, scalarOf(fields.get(name)?.type ?? { id: '' }).sqlType);
+    const inJson = (name: string, value: unknown): unknown => {
+      const type = fields.get(name)?.type ?? { id: '' };
+      if (typeof value === 'string' && elementOf(type) !== undefined) return listElements(value);
+      return jsonOf(value, scalarOf(type).sqlType);
+    };
     // The service takes no times of a body.
     const ignored = [...body].filter(([name, term]) => STAMPS.includes(name) && rootOf(term).isPresent === true);
     return Object.fromEntries([

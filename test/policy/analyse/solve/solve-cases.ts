@@ -68,8 +68,20 @@ export const SOLVE_CASES: readonly SolveCase[] = [
   ['@request.auth.words contains "x" or @record.score > 1', '@record.score > 1', 'narrower'],
   ['@request.auth.words is not null or @record.score > 1', '@record.score > 1', 'narrower'],
   ['"x" in @request.auth.words', 'any(@record.labels as l, l = "x") and "x" in @request.auth.words', 'narrower'],
-  // A chain of which every record has a parent closes, which the search does not find.
-  ['all(ancestors(@record.team by parent) as t, t.parent.name = "a")', 'false', 'unknown'],
+  // A chain of which every record has a parent closes.
+  ['all(ancestors(@record.team by parent) as t, t.parent.name = "a")', 'false', 'narrower'],
+  ['@record.team.name = "b" and all(ancestors(@record.team by parent) as t, t.parent.name = "a")', 'false', 'narrower'],
+  // A list of the body is that of the record that the write makes.
+  [
+    '@request.data.labels contains "a"',
+    '@record.labels contains "a" and @request.data.labels is not null',
+    'same',
+    'create',
+  ],
+  ['@request.data.labels contains "a"', '@next.labels contains "a"', 'wider', 'update'],
+  ['"a" not in @request.data.labels and @next.labels contains "a"', 'false', 'same', 'update'],
+  ['"a" not in @request.data.labels', '@request.data.labels is not null', 'wider', 'update'],
+  ['@record.title in @request.data.labels', '@request.data.labels is not null', 'wider', 'update'],
   // Json and points
   ['@record.meta is not null', '@record.meta is null', 'both'],
   ['@record.meta.size > 3', '@record.meta.size > 3 and @record.meta is not null', 'same'],
