@@ -20,33 +20,29 @@ export function smallestWorld(world: World, asking: Asking, place: ShrinkPlace):
   }
 }
 
-function smallerWorlds(world: World, place: ShrinkPlace): readonly World[] {
-  return [
-    ...withoutRow(world),
-    ...withoutLink(world),
-    ...(place.keepsRoles || world.isGuest ? [] : withoutRole(world, place.catalog)),
-    ...withoutQuery(world),
-    ...withoutChange(world, place.catalog),
-    ...withoutValue(world, place.catalog),
-  ];
+/** Worlds are made one at a time: most often one of the first will do. */
+function* smallerWorlds(world: World, place: ShrinkPlace): Generator<World> {
+  yield* withoutRow(world);
+  yield* withoutLink(world);
+  if (!place.keepsRoles && !world.isGuest) yield* withoutRole(world, place.catalog);
+  yield* withoutQuery(world);
+  yield* withoutChange(world, place.catalog);
+  yield* withoutValue(world, place.catalog);
 }
 
 /** Only rows to which nothing refers. */
-function withoutRow(world: World): readonly World[] {
+function* withoutRow(world: World): Generator<World> {
   const { rows, record, request, isGuest } = world;
-  const others = [...rows].flatMap(([name, all]) => all.map((row) => ({ name, row })));
-  return others.flatMap(({ name, row }) => {
-    if (row === record || (!isGuest && row.id === request.auth?.id)) return [];
-    const left = new Map(rows).set(
-      name,
-      rows.get(name)!.filter((each) => each !== row),
-    );
+  const all = [...rows].flatMap(([name, own]) => own.map((row) => ({ name, row, text: JSON.stringify(row) })));
+  const rest = JSON.stringify([world.written, request]);
+  for (const { name, row } of all) {
+    if (row === record || (!isGuest && row.id === request.auth?.id)) continue;
+    const id = String(row.id);
+    if (rest.includes(id) || all.some((other) => other.row !== row && other.text.includes(id))) continue;
+    const left = rows.get(name)!.filter((each) => each !== row);
     const links = world.links.filter(({ owner, element }) => owner !== row.id && element !== row.id);
-    const smaller = { ...world, rows: left, links };
-    return JSON.stringify([[...left], links, smaller.written, smaller.request]).includes(String(row.id))
-      ? []
-      : [smaller];
-  });
+    yield { ...world, rows: new Map(rows).set(name, left), links };
+  }
 }
 
 const withoutLink = (world: World): readonly World[] =>

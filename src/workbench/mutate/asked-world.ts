@@ -3,7 +3,7 @@ import type { Policy } from '../../policy/types.ts';
 import type { Store } from '../../records/access-context.ts';
 import type { PlacedRule } from '../rule-places.ts';
 import { type Expectation, type Expected, rulesOfAction, type TestedAction } from '../test/expectation.ts';
-import { type Judgement, PredicateJudge } from '../test/predicate.ts';
+import { type Judgement, PredicateJudge, type PreparedExpectation } from '../test/predicate.ts';
 import type { WorldAnswer } from '../world-test.ts';
 import { type TestedWorld, testOf } from './telling-test.ts';
 
@@ -20,7 +20,10 @@ export class AskedWorld {
   readonly #store: Store;
   readonly #placed: PlacedRule;
   /** The decisions of the rules as they are. */
-  readonly #decided: readonly (readonly [Expectation, Decision])[];
+  readonly #decided: readonly DecidedExpectation[];
+  /** The answers of other callers and rows so far, and the rest of them. */
+  readonly #others: AnsweredExpectation[] = [];
+  readonly #rest: Generator<AnsweredExpectation>;
 
   constructor(tested: TestedWorld, store: Store, placed: PlacedRule) {
     this.#tested = tested;
@@ -28,31 +31,52 @@ export class AskedWorld {
     this.#placed = placed;
     const judge = this.#judgeWith(NO_SUBSTITUTES);
     const own = tested.tests.expectations.filter((each) => isAskedBy(each, placed));
-    this.#decided = own.map((each) => [each, this.#decisionOf(each, judge)] as const);
+    this.#decided = own.map((expectation) => {
+      const prepared = this.#preparedOf(expectation, judge);
+      return { expectation, prepared, decision: decisionOf(expectation, prepared, judge) };
+    });
+    this.#rest = this.#answers(judge);
   }
 
   /** The decision of the rules, if every expectation has the same one. */
   get onlyAnswer(): WorldAnswer | undefined {
-    const [first, ...others] = new Set(this.#decided.map(([, decision]) => decision));
+    const [first, ...others] = new Set(this.#decided.map(({ decision }) => decision));
     return others.length === 0 && (first === 'yes' || first === 'no' || first === 422) ? first : undefined;
   }
 
   notices(substitutes: Substitutes): boolean {
     const judge = this.#judgeWith(substitutes);
-    return this.#decided.some(([expectation, decision]) => this.#decisionOf(expectation, judge) !== decision);
+    return this.#decided.some(
+      ({ expectation, prepared, decision }) => decisionOf(expectation, prepared, judge) !== decision,
+    );
   }
 
   /** A test of another caller or row of the file, which notices the mutant. */
   tellingTest(substitutes: Substitutes): string | undefined {
-    const before = this.#judgeWith(NO_SUBSTITUTES);
-    const after = this.#judgeWith(substitutes);
-    for (const expectation of this.#candidates()) {
-      const found = answerOf(before.judge(expectation));
-      if (found === undefined || answerOf(after.judge(expectation)) === found) continue;
-      const expected: Expected = found === 422 ? { kind: 'status', status: found } : { kind: found };
-      return testOf({ ...expectation, expected }, this.#tested);
+    const judge = this.#judgeWith(substitutes);
+    for (let at = 0; ; at++) {
+      const other = this.#otherAt(at);
+      if (other === undefined) return undefined;
+      const { prepared, answer } = other;
+      if (answerOf(judge.judgePrepared(prepared)) === answer) continue;
+      const expected: Expected = answer === 422 ? { kind: 'status', status: answer } : { kind: answer };
+      return testOf({ ...prepared.expectation, expected }, this.#tested);
     }
-    return undefined;
+  }
+
+  #otherAt(at: number): AnsweredExpectation | undefined {
+    if (at < this.#others.length) return this.#others[at];
+    const { value } = this.#rest.next() as IteratorResult<AnsweredExpectation, undefined>;
+    if (value !== undefined) this.#others.push(value);
+    return value;
+  }
+
+  *#answers(judge: PredicateJudge): Generator<AnsweredExpectation> {
+    for (const expectation of this.#candidates()) {
+      const prepared = judge.prepared(expectation);
+      const answer = answerOf(judge.judgePrepared(prepared));
+      if (answer !== undefined) yield { prepared, answer };
+    }
   }
 
   #judgeWith(substitutes: Substitutes): PredicateJudge {
@@ -60,9 +84,11 @@ export class AskedWorld {
     return new PredicateJudge({ store: this.#store, world, now: tests.now, substitutes });
   }
 
-  #decisionOf(expectation: Expectation, judge: PredicateJudge): Decision {
-    if (expectation.action !== 'list' || expectation.record !== undefined) return answerOf(judge.judge(expectation));
-    return judge.listed(expectation, this.#tested.tests.names.of(expectation.collection.name)).join();
+  /** A list is asked about every row. */
+  #preparedOf(expectation: Expectation, judge: PredicateJudge): readonly PreparedExpectation[] {
+    const { action, record, collection } = expectation;
+    if (action !== 'list' || record !== undefined) return [judge.prepared(expectation)];
+    return this.#tested.tests.names.of(collection.name).map((name) => judge.prepared({ ...expectation, record: name }));
   }
 
   /** Every caller with every row; writes with the data of the tests. */
@@ -76,7 +102,7 @@ export class AskedWorld {
     const [first] = expectations;
     if (first === undefined) return;
     const model = this.#store.schema.collections.get(collection)!;
-    const known = this.#decided.map(([expectation]) => expectation).filter((each) => each.action === action);
+    const known = this.#decided.map(({ expectation }) => expectation).filter((each) => each.action === action);
     const blank: Expectation = { ...first, collection: model, action, field: undefined, data: undefined, query: {} };
     const datas = [...new Set([...(action === 'update' ? [undefined] : []), ...known.map(({ data }) => data)])];
     const times =
@@ -92,6 +118,26 @@ export class AskedWorld {
             yield { ...blank, as, record, data, deletedAt, field: action === 'read' ? member : undefined };
     }
   }
+}
+
+interface DecidedExpectation {
+  readonly expectation: Expectation;
+  readonly prepared: readonly PreparedExpectation[];
+  readonly decision: Decision;
+}
+interface AnsweredExpectation {
+  readonly prepared: PreparedExpectation;
+  readonly answer: WorldAnswer;
+}
+
+function decisionOf(
+  { action, record }: Expectation,
+  prepared: readonly PreparedExpectation[],
+  judge: PredicateJudge,
+): Decision {
+  if (action !== 'list' || record !== undefined) return answerOf(judge.judgePrepared(prepared[0]!));
+  const listed = prepared.filter((each) => judge.judgePrepared(each).isAllowed);
+  return listed.map((each) => each.expectation.record).join();
 }
 
 /** Undefined: the data are not valid. */

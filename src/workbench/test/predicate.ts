@@ -52,6 +52,19 @@ interface AskedRecords {
   readonly isCreated?: boolean;
 }
 
+/** An expectation with its request and its records, which are the same under any rules. */
+export interface PreparedExpectation {
+  readonly expectation: Expectation;
+  readonly request: PolicyRequest;
+  /** Undefined: the data are not valid. */
+  readonly records: AskedRecords | undefined;
+  /** The answers of the rules that have no substitute. */
+  readonly held: Map<Policy, boolean>;
+}
+
+/** The request and the records that rules are asked about. */
+type AskedRules = Pick<PreparedExpectation, 'request' | 'held'> & { readonly records: AskedRecords };
+
 export class PredicateJudge {
   readonly #place: JudgePlace;
 
@@ -72,34 +85,38 @@ export class PredicateJudge {
   }
 
   judge(expectation: Expectation): Judgement {
-    const { collection, action, field, data = {} } = expectation;
+    return this.judgePrepared(this.prepared(expectation));
+  }
+
+  prepared(expectation: Expectation): PreparedExpectation {
     const request = this.requestOf(expectation);
-    const records = this.#records(expectation, request);
+    return { expectation, request, records: this.#records(expectation, request), held: new Map() };
+  }
+
+  judgePrepared({ expectation, request, records, held }: PreparedExpectation): Judgement {
+    const { collection, action, field, data = {} } = expectation;
     if (records === undefined) return { isAllowed: undefined, rules: [], members: [], failed: [] };
-    const rules = this.#rules(rulesOfAction(collection, action), request, records);
+    const asked: AskedRules = { request, records, held };
+    const rules = this.#rules(rulesOfAction(collection, action), asked);
     const own: MemberAction | undefined =
       action === 'read' || action === 'create' || action === 'update' ? action : undefined;
-    const asked = field === undefined ? (action === 'read' ? [] : Object.keys(data)) : [field];
-    const members = asked.flatMap((name) => {
+    const named = field === undefined ? (action === 'read' ? [] : Object.keys(data)) : [field];
+    const members = named.flatMap((name) => {
       const policies = own === undefined ? undefined : collection.memberAccess.get(name)?.[own];
-      return policies === undefined ? [] : [this.#rules(policies, request, records)];
+      return policies === undefined ? [] : [this.#rules(policies, asked)];
     });
     const isAllowed = [rules, ...members].every((each) => each.some((rule) => rule.isAllowed));
     // A record that the rules deny is not held to checks.
-    const failed = isAllowed ? this.#failed(expectation, request, records) : [];
+    const failed = isAllowed ? this.#failed(expectation, asked) : [];
     return { isAllowed, rules, members, failed };
   }
 
-  #failed(
-    { collection, action }: Expectation,
-    request: PolicyRequest,
-    records: AskedRecords,
-  ): readonly CheckJudgement[] {
+  #failed({ collection, action }: Expectation, asked: AskedRules): readonly CheckJudgement[] {
     if (action !== 'create' && action !== 'update' && action !== 'restore') return [];
     // A restored record is held to the checks of a new one.
-    const asked = action === 'restore' ? 'create' : action;
+    const write = action === 'restore' ? 'create' : action;
     const judged = collection.checks.flatMap(({ name, violated }) =>
-      this.#judged(violated[asked], request, records).map((violation) => ({ name, violation })),
+      this.#judged(violated[write], asked).map((violation) => ({ name, violation })),
     );
     this.#seen(judged.map(({ violation }) => violation));
     return judged.filter(({ violation }) => violation.isAllowed);
@@ -110,8 +127,8 @@ export class PredicateJudge {
     return names.filter((record) => this.judge({ ...expectation, record }).isAllowed);
   }
 
-  #rules(policies: readonly Policy[], request: PolicyRequest, records: AskedRecords): readonly RuleJudgement[] {
-    const judged = this.#judged(policies, request, records);
+  #rules(policies: readonly Policy[], asked: AskedRules): readonly RuleJudgement[] {
+    const judged = this.#judged(policies, asked);
     this.#seen(judged);
     return judged;
   }
@@ -120,11 +137,17 @@ export class PredicateJudge {
     if (this.#place.substitutes === undefined) this.#place.onRules?.(judged);
   }
 
-  #judged(policies: readonly Policy[], request: PolicyRequest, records: AskedRecords): readonly RuleJudgement[] {
+  #judged(policies: readonly Policy[], asked: AskedRules): readonly RuleJudgement[] {
     const { substitutes } = this.#place;
+    const { request, records, held } = asked;
     if (substitutes === undefined) return policies.map((rule) => this.#rule(rule, request, records));
-    const others = policies.flatMap((rule) => (substitutes.has(rule) ? (substitutes.get(rule) ?? []) : [rule]));
-    return others.map((rule) => ({ rule, isAllowed: this.#holds(rule, request, records), clauses: [] }));
+    return policies.flatMap((rule) => {
+      const other = substitutes.has(rule) ? substitutes.get(rule) : rule;
+      if (other === undefined) return [];
+      const isAllowed = (other === rule ? held.get(rule) : undefined) ?? this.#holds(other, request, records);
+      if (other === rule) held.set(rule, isAllowed);
+      return [{ rule: other, isAllowed, clauses: [] }];
+    });
   }
 
   #rule(rule: Policy, request: PolicyRequest, records: AskedRecords): RuleJudgement {
