@@ -6,13 +6,14 @@ import { ConfigError, schemaFileOf } from '../config.ts';
 import type { Database } from '../database/contract.ts';
 import { Admission } from '../http/gate.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';
+import { hasTablesOf } from '../migrations/readiness.ts';
 import { Store } from '../records/access-context.ts';
 import { deletedRecordsOf } from '../records/deleted-records.ts';
+import { historyTables } from '../records/history.ts';
 import { createRecords } from '../records/records.ts';
 import { underlineIssue } from '../schema/file/issue.ts';
 import { parseSchema } from '../schema/load.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { migrateOptions } from '../service/system-tables.ts';
 import { ident, sql } from '../sql.ts';
 import { CoverageCounter, type CoverageDocument, percentOf } from '../workbench/coverage/coverage.ts';
 import { coveragePage, printCoverage } from '../workbench/coverage/print-coverage.ts';
@@ -192,10 +193,12 @@ function readText(path: string, file: string): string {
   }
 }
 
-/** A database with the tables of the schema and no rows. */
+/** A database with the tables of the schema. Only records are asked about, so those of accounts and the like are not made. */
 export async function testToolsOf(db: Database, schema: Schema): Promise<TestTools> {
-  await dropTestTables(db);
-  await applyMigration(db, schema, { ...migrateOptions(), allowDestructive: true });
+  if (!(await hasTablesOf(db, schema))) {
+    await dropTestTables(db);
+    await applyMigration(db, schema, { systemTables: historyTables, allowDestructive: true });
+  }
   const store = new Store(db, schema);
   return {
     store,

@@ -18,12 +18,20 @@ interface KnownReadiness {
 /** The result for each schema since the database last changed. */
 const lastReadiness = new WeakMap<Schema, KnownReadiness>();
 
+async function appliedFingerprint(db: Queryable): Promise<string | undefined> {
+  if (!(await tableExists(db, 'bylaw_schema'))) return undefined;
+  const [row] = await db.rows(raw('SELECT fingerprint FROM bylaw_schema WHERE id = 1'));
+  return typeof row?.[0] === 'string' ? row[0] : undefined;
+}
+
+/** The last migration was for the same tables. */
+export const hasTablesOf = async (db: Queryable, schema: Schema): Promise<boolean> =>
+  (await appliedFingerprint(db)) === fingerprintOf(schema);
+
 /** Reads the catalogue only after a migration by another version. */
 export async function hasAllOf(db: Queryable, schema: Schema): Promise<boolean> {
-  if (!(await tableExists(db, 'bylaw_schema'))) return false;
-  const [row] = await db.rows(raw('SELECT fingerprint FROM bylaw_schema WHERE id = 1'));
-  const fingerprint = row?.[0];
-  if (typeof fingerprint !== 'string') return false;
+  const fingerprint = await appliedFingerprint(db);
+  if (fingerprint === undefined) return false;
   if (fingerprint === fingerprintOf(schema)) return true;
   const last = lastReadiness.get(schema);
   if (last?.fingerprint === fingerprint) return last.isServed;
