@@ -103,7 +103,7 @@ function subscribeTo(feeds: ChangeFeeds, { schema }: FeedWorld, user: string, si
       if (type === 'ready')
         resolve({ position, end: () => void subscribed.then((each) => feeds.leave(each, 'bench')) });
     };
-    const sink = { send, beat: ignore, drained: () => Promise.resolve(), end: ignore };
+    const sink = { send, beat: ignore, lags: () => false, drained: () => Promise.resolve(), end: ignore };
     const subscribed = feeds.subscribe({ ...request, since }, sink);
     subscribed.catch(reject);
   });
@@ -216,7 +216,7 @@ async function hear(url: string, rule: Rule, { seconds, subscribers }: { seconds
         filters: [],
         query: '',
       },
-      { send, beat: ignore, drained: () => Promise.resolve(), end: ignore },
+      { send, beat: ignore, lags: () => false, drained: () => Promise.resolve(), end: ignore },
     );
   }
   while (ready < subscribers) await pause(10);

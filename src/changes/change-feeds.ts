@@ -4,22 +4,21 @@
  */
 import type { Database } from '../database/contract.ts';
 import { inRounds } from '../in-rounds.ts';
-import type { Row } from '../policy/types.ts';
 import { Problem } from '../problem.ts';
 import { Store } from '../records/access-context.ts';
 import { readVersionKey } from '../records/versions.ts';
 import type { Schema } from '../schema/model/model.ts';
-import type { Audience } from './audience.ts';
-import { ChangeLog } from './change-log.ts';
+import { ChangeLog, type PageBounds } from './change-log.ts';
 import { type ChangeBatch, changeBatchOf } from './commits.ts';
-import { CollectionChanges, type ResetReason } from './events.ts';
+import type { ResetReason } from './events.ts';
 import { FeedGroups } from './feed-groups.ts';
 import { endOf, type FeedObserver, FeedSender, type ReachedMoment } from './feed-sender.ts';
 import { feedRulesDigest, loggedShapesOf } from './logged-schema.ts';
 import { Positions } from './position.ts';
+import { Publisher } from './publisher.ts';
 import { Replay } from './replay.ts';
 import type { ExceededBound, StreamPlaces } from './stream-places.ts';
-import { type EventSink, type FeedGroup, type FeedRequest, Subscriber } from './subscriber.ts';
+import { type EventSink, type FeedRequest, Subscriber } from './subscriber.ts';
 import { Turns } from './turns.ts';
 
 const CHANNEL = 'bylaw_changes';
@@ -44,6 +43,7 @@ interface FeedParts {
   readonly places: StreamPlaces;
   readonly observer: FeedObserver;
   readonly onError: (what: string, error: unknown) => void;
+  readonly pages?: PageBounds | undefined;
 }
 
 export class ChangeFeeds {
@@ -60,6 +60,7 @@ export class ChangeFeeds {
   readonly #retention: number;
   readonly #timers: NodeJS.Timeout[];
   readonly #sender: FeedSender;
+  readonly #publisher: Publisher;
   readonly #turns = new Turns(REPLAYS_AT_ONCE);
   /** The state up to which all was sent. Undefined: there are no listeners. */
   #tail: ReachedMoment | undefined;
@@ -76,17 +77,19 @@ export class ChangeFeeds {
   readonly look = inRounds(() => this.#readOn());
   readonly #recheck = inRounds(() => this.#recheckAll());
 
-  private constructor({ db, schema, places, observer, onError }: FeedParts, positions: Positions) {
+  private constructor({ db, schema, places, observer, onError, pages }: FeedParts, positions: Positions) {
     this.#db = db;
     this.#places = places;
     this.#schema = schema;
     this.#observer = observer;
     this.#onError = onError;
-    this.#log = new ChangeLog(db);
+    this.#log = new ChangeLog(db, pages);
     this.#store = new Store(db, schema, { statisticsOf: () => undefined });
     this.#groups = new FeedGroups(this.#store);
     this.#shapes = loggedShapesOf(schema);
     this.#sender = new FeedSender({ db, positions, rules: feedRulesDigest(schema, this.#shapes), observer });
+    const grounds = { store: this.#store, groups: this.#groups, log: this.#log, shapes: this.#shapes };
+    this.#publisher = new Publisher({ ...grounds, sender: this.#sender, observer, onError });
     this.#retention = Math.max(...[...schema.collections.values()].map(({ feed }) => feed?.retention ?? 0));
     const pruneMs = Math.max(1_000, Math.min(PRUNE_MS, this.#retention * 100));
     this.#timers = [
@@ -147,11 +150,16 @@ export class ChangeFeeds {
     while (this.#tail === undefined) await this.#open();
     this.#subscribers.add(subscriber);
     this.#observer.onStreams(this.#subscribers.size);
-    void this.#begin(subscriber).catch((error: unknown) => {
-      this.#onError('a stream of changes could not begin', error);
+    this.#following(subscriber, () => this.#begin(subscriber));
+    return subscriber;
+  }
+
+  #following(subscriber: Subscriber, work: () => Promise<void>): void {
+    void work().catch((error: unknown) => {
+      if (subscriber.isEnded) return;
+      this.#onError('a stream of changes could not go on', error);
       this.leave(subscriber, 'error');
     });
-    return subscriber;
   }
 
   leave(subscriber: Subscriber, reason: string): void {
@@ -200,17 +208,27 @@ export class ChangeFeeds {
 
   async #begin(subscriber: Subscriber): Promise<void> {
     const { since } = subscriber.request;
-    let reached = since === undefined ? this.#tail! : await this.#resume(subscriber, since);
-    for (let isReady = false; !subscriber.isEnded; isReady = true) {
-      if (typeof reached === 'string') {
-        const reason = reached;
-        reached = this.#tail!;
-        await this.#sender.reset(subscriber, reason, endOf(reached));
-      }
-      if (!isReady) await this.#sender.ready(subscriber, endOf(reached));
-      if (subscriber.isEnded || this.#join(subscriber, reached)) return;
-      reached = await this.#replay(subscriber).after(reached);
-    }
+    const reached = await this.#orReset(
+      subscriber,
+      since === undefined ? this.#tail! : await this.#resume(subscriber, since),
+    );
+    await this.#sender.ready(subscriber, endOf(reached));
+    await this.#catchUp(subscriber, reached);
+  }
+
+  /** Replays what is left until the subscriber can take each batch. */
+  async #catchUp(subscriber: Subscriber, found: ReachedMoment | ResetReason): Promise<void> {
+    let reached = await this.#orReset(subscriber, found);
+    while (!subscriber.isEnded && !this.#join(subscriber, reached))
+      reached = await this.#orReset(subscriber, await this.#replay(subscriber).after(reached));
+  }
+
+  /** A subscriber who has to list again has reached the present. */
+  async #orReset(subscriber: Subscriber, found: ReachedMoment | ResetReason): Promise<ReachedMoment> {
+    if (typeof found !== 'string') return found;
+    const reached = this.#tail!;
+    await this.#sender.reset(subscriber, found, endOf(reached));
+    return reached;
   }
 
   #resume(subscriber: Subscriber, since: string): Promise<ReachedMoment | ResetReason> | ResetReason {
@@ -249,55 +267,46 @@ export class ChangeFeeds {
   }
 
   async #readOn(): Promise<void> {
-    if (this.#tail === undefined) return;
+    const before = this.#tail;
+    if (before === undefined) return;
     this.#lookedAt = performance.now();
     try {
-      const { moment, life } = this.#tail;
-      const page = await this.#log.read(moment.snapshot);
-      this.#lookedAt = performance.now();
-      // The last listener has left; another one may have come.
-      if (this.#tail?.moment !== moment) return;
-      this.#tail = { moment: page.now, life: page.life };
-      if (page.life !== life) return this.#resetAll('position', this.#tail);
-      if (page.isCut) return this.#resetAll('bulk', this.#tail);
-      if (page.entries.length > 0) await this.#publishOrReset(changeBatchOf(moment, page, this.#shapes));
+      await this.#readFrom(before);
     } catch (error) {
       this.#onError('the change log could not be read', error);
+      // Pages that nobody has received are lost.
+      if (this.#tail !== undefined && this.#tail !== before) this.#publisher.resetAll('position', this.#tail);
     }
   }
 
-  /** A batch that some have and others miss would be lost for these. */
-  async #publishOrReset(batch: ChangeBatch): Promise<void> {
-    try {
-      await this.#publish(batch);
-    } catch (error) {
-      this.#onError('changes could not be decided on', error);
-      this.#resetAll('position', { life: batch.life, moment: batch.to });
+  /** All entries, however many, a page at a time. */
+  async #readFrom(before: ReachedMoment): Promise<void> {
+    let isOfMany = false;
+    for await (const page of this.#log.pages(before.moment.snapshot, { isLive: true })) {
+      this.#lookedAt = performance.now();
+      const reached = { moment: page.now, life: page.life };
+      // The last listener has left; another one may have come.
+      if (this.#tail === undefined || (!isOfMany && this.#tail !== before)) return;
+      if (!isOfMany) this.#tail = reached;
+      if (page.life !== before.life || before.moment.at < page.prunedAt)
+        return this.#publisher.resetAll('position', reached);
+      const batch = changeBatchOf(before.moment, page, this.#shapes);
+      if (page.isCut && !isOfMany) await this.#publisher.resetAhead(batch);
+      isOfMany ||= page.isCut;
+      if (page.entries.length > 0) await this.#publisher.publishOrReset(batch, isOfMany);
+      const last = page.entries.at(-1);
+      if (page.isCut && last !== undefined) this.#paceReaders(batch, last.seq);
     }
   }
 
-  #resetAll(reason: ResetReason, reached: ReachedMoment): void {
-    for (const subscriber of this.#subscribers) void this.#sender.reset(subscriber, reason, endOf(reached));
-  }
-
-  async #publish(batch: ChangeBatch): Promise<void> {
-    for (const name of this.#groups.collections) {
-      const collection = this.#schema.collections.get(name)!;
-      let groups: readonly FeedGroup[] = [];
-      const audiencesOf = (rows: readonly Row[]): readonly Audience[] => {
-        groups = this.#groups.of(name, batch, rows);
-        return groups.map(({ audience }) => audience);
-      };
-      const changes = await CollectionChanges.of(this.#store, batch, { collection, audiencesOf });
-      for (const { members, audience } of groups) {
-        const reason = changes.resetOf(audience);
-        const events = reason === undefined ? changes.eventsFor(audience) : [];
-        for (const each of members)
-          if (reason !== undefined) void this.#sender.reset(each, reason, batch);
-          else if (events.length > 0) this.#sender.send(each, each.missing(events, batch), batch);
-      }
+  /** A reader who lags gets the rest at its own pace. @param seq the last place that was sent */
+  #paceReaders({ life, from, to }: ChangeBatch, seq: number): void {
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.group === undefined || subscriber.has(to) || !subscriber.sink.lags()) continue;
+      this.#groups.remove(subscriber);
+      const start = { life, from: from.snapshot, at: from.at, to: to.snapshot, seq };
+      this.#following(subscriber, async () => this.#catchUp(subscriber, await this.#replay(subscriber).since(start)));
     }
-    this.#observer.onLag(Math.max(0, Date.now() - batch.since) / 1000);
   }
 
   // ---------------------------------------------------------------- in the background
@@ -320,7 +329,7 @@ export class ChangeFeeds {
   #changeCaller(subscriber: Subscriber): void {
     subscriber.renew();
     if (subscriber.group !== undefined) this.#groups.add(subscriber);
-    if (this.#tail !== undefined) void this.#sender.reset(subscriber, 'caller', endOf(this.#tail));
+    if (this.#tail !== undefined) this.#publisher.reset([subscriber], 'caller', this.#tail);
   }
 
   async #prune(): Promise<void> {

@@ -1,8 +1,8 @@
 /** Reads and prunes the change log. A position in it is a snapshot, so a transaction that commits late is not skipped. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cells, Database, Lane, Queryable } from '../database/contract.ts';
+import { type Cells, type Database, type Lane, type Queryable, ROWS_TOO_LARGE } from '../database/contract.ts';
 import { present } from '../invariant.ts';
-import { join, param, raw, type Sql, sql, text } from '../sql.ts';
+import { join, param, raw, Sql, sql, text } from '../sql.ts';
 import { Snapshot } from './snapshot.ts';
 
 /** A change of a row, as a trigger has written it. */
@@ -39,6 +39,13 @@ export interface LogPage {
   readonly isCut: boolean;
 }
 
+export interface AskedPages {
+  /** The sources of the entries. Default: all. */
+  readonly sources?: readonly string[] | undefined;
+  /** Subscribers wait for the entries of this moment. Default: a replay. */
+  readonly isLive?: boolean;
+}
+
 /** The part of the log that is read. */
 interface LogRange {
   /** The present snapshot sees its entries, and this one did not. Undefined: only the present moment is asked for. */
@@ -49,10 +56,15 @@ interface LogRange {
   readonly rest?: { readonly after: number; readonly to: Snapshot };
 }
 
-/** Entries that one page holds. */
+/** Entries that `read` gives. */
 const MOST_READ = 20_000;
-/** Entries of a page of several, which a slow reader keeps in memory. */
-const MOST_OF_PAGE = 500;
+/** The bounds of one of several pages, which is in memory at once. */
+export interface PageBounds {
+  readonly entries: number;
+  /** A page of more bytes is read again, with half of its entries. */
+  readonly bytes: number;
+}
+const PAGE: PageBounds = { entries: 500, bytes: 8_388_608 };
 /** Streams that begin within this time share their first page. */
 const PAGE_SHARED_MS = 50;
 /** Beyond so many transactions in flight, or bytes, a position would be too long: the reader waits for fewer. */
@@ -76,10 +88,12 @@ const ESTIMATED_ENTRIES = raw('SELECT coalesce(max(seq) - min(seq) + 1, 0)::text
 
 export class ChangeLog {
   readonly #db: Database;
+  readonly #bounds: PageBounds;
   readonly #firstPages = new Map<string, Promise<LogPage>>();
 
-  constructor(db: Database) {
+  constructor(db: Database, bounds = PAGE) {
     this.#db = db;
+    this.#bounds = bounds;
   }
 
   /**
@@ -104,25 +118,25 @@ export class ChangeLog {
 
   /** The entries that the present snapshot sees and `from` did not. Undefined: only the present moment is asked for. */
   read(from: Snapshot | undefined, lane: Lane = 'urgent'): Promise<LogPage> {
-    return this.#page({ from, most: MOST_READ }, lane);
+    return this.#page({ from, most: MOST_READ }, lane, Number.POSITIVE_INFINITY);
   }
 
   /**
    * The same entries, however many, in pages that divide no commit of a record. The first one has the snapshot of all.
-   *
-   * @param sources of the entries; default: all
    */
-  async *pages(from: Snapshot, sources?: readonly string[]): AsyncGenerator<LogPage> {
+  async *pages(from: Snapshot, { sources, isLive = false }: AskedPages = {}): AsyncGenerator<LogPage> {
     const commits = new DividedCommits();
-    let page = await this.#firstPage({ from, sources, most: MOST_OF_PAGE });
+    const lane: Lane = isLive ? 'urgent' : 'slow';
+    const range = { from, sources, most: this.#bounds.entries };
+    let page = await (isLive ? this.#page(range, lane) : this.#firstPage(range));
     const { now } = page;
     while (page.isCut) {
       const after = page.entries.at(-1)!.seq;
       const met = commits.unknownOf(page.entries);
       const rest = { after, to: now.snapshot };
-      if (met.length > 0) commits.add(await this.#db.rows(dividedStatement(met, rest), { lane: 'slow' }));
+      if (met.length > 0) commits.add(await this.#db.rows(dividedStatement(met, rest), { lane }));
       yield { ...page, now, entries: commits.join(page.entries) };
-      page = await this.#page({ from, sources, most: MOST_OF_PAGE, rest }, 'slow');
+      page = await this.#page({ ...range, rest }, lane);
     }
     yield { ...page, now, entries: commits.join(page.entries) };
   }
@@ -139,9 +153,16 @@ export class ChangeLog {
     return page;
   }
 
-  async #page(range: LogRange, lane: Lane): Promise<LogPage> {
-    for (;;) {
-      const page = pageOf(await this.#db.rows(pageStatement(range), { lane }), range.most);
+  async #page(range: LogRange, lane: Lane, mostBytes = this.#bounds.bytes): Promise<LogPage> {
+    for (let { most } = range; ; ) {
+      const { shape, params } = pageStatement({ ...range, most });
+      const rowBytes = { most: most === 1 ? Number.POSITIVE_INFINITY : mostBytes, read: 0 };
+      const rows = await this.#db.rows(new Sql(shape, params, rowBytes), { lane });
+      if (rows === ROWS_TOO_LARGE) {
+        most = Math.floor(most / 2);
+        continue;
+      }
+      const page = pageOf(rows, most);
       const { inFlight, bytes } = page.now.snapshot;
       if (inFlight.length <= MOST_IN_FLIGHT && bytes.length <= MOST_SNAPSHOT_BYTES) return page;
       await sleep(IN_FLIGHT_PAUSE_MS);

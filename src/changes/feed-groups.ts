@@ -52,6 +52,10 @@ export class FeedGroups {
     return [...this.#collections.keys()];
   }
 
+  allOf(collection: string): readonly FeedGroup[] {
+    return [...(this.#collections.get(collection)?.all() ?? [])];
+  }
+
   /** The audience at this instant. */
   audienceNow(subscriber: Subscriber): Audience {
     subscriber.renew();
@@ -74,6 +78,10 @@ class CollectionGroups {
 
   at(key: string): FeedGroup | undefined {
     return this.#all.get(key);
+  }
+
+  all(): Iterable<FeedGroup> {
+    return this.#all.values();
   }
 
   add(group: FeedGroup): FeedGroup {

@@ -26,7 +26,7 @@ export interface ReplayParts {
 /** Events up to `seq` that `to` sees were sent. */
 type Sent = Pick<FeedPosition, 'to' | 'seq'>;
 
-type ReplayStart = Omit<FeedPosition, 'nth' | 'caller' | 'rules'>;
+export type ReplayStart = Omit<FeedPosition, 'nth' | 'caller' | 'rules'>;
 
 export class Replay {
   readonly #parts: ReplayParts;
@@ -69,7 +69,7 @@ export class Replay {
     const audience = groups.audienceNow(this.#subscriber);
     if (audience.related.size === 0) return undefined;
     const { collection } = audience;
-    for await (const page of log.pages(from, [...audience.related])) {
+    for await (const page of log.pages(from, { sources: [...audience.related] })) {
       const changes = await CollectionChanges.of(store, batchOf(page), { collection, audiencesOf: () => [] });
       const reason = changes.resetOf(audience);
       if (reason !== undefined) return reason;

@@ -12,6 +12,8 @@ export interface EventSink {
   send(event: Pick<FeedEvent, 'type' | 'data'>, position: string): void;
   /** Takes a position without an event. */
   beat(position: string): void;
+  /** The reader has not taken most of what was sent. */
+  lags(): boolean;
   /** Resolves when the reader has taken most of what was sent. */
   drained(): Promise<void>;
   end(reason: string): void;
@@ -77,6 +79,11 @@ export class Subscriber {
     if (floor === undefined) return events;
     if (from.at > floor.at) this.floor = undefined;
     return events.filter(({ xid }) => xid === undefined || !floor.snapshot.sees(xid));
+  }
+
+  /** The subscriber has everything that the moment sees. */
+  has({ snapshot }: Moment): boolean {
+    return this.floor?.snapshot.covers(snapshot) === true;
   }
 
   end(reason: string): void {

@@ -49,9 +49,14 @@ export class EventStream {
     return this.#write(`:\nid: ${id}\n\n`);
   }
 
+  /** The reader has much to read. */
+  lags(): boolean {
+    return !this.#res.destroyed && this.#res.writableLength > PACE_BYTES;
+  }
+
   async drained(): Promise<void> {
     const res = this.#res;
-    while (!res.destroyed && res.writableLength > PACE_BYTES)
+    while (this.lags())
       await new Promise<void>((resolve) => {
         res.once('drain', resolve);
         res.once('close', resolve);

@@ -55,6 +55,7 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
           positions.push(position);
         },
         beat: ignore,
+        lags: () => false,
         drained,
         end: ignore,
       },

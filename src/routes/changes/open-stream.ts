@@ -95,6 +95,7 @@ function sinkOf(stream: EventStream, name: string): EventSink {
       stream.send({ id, type, data: `{${members}}` });
     },
     beat: (id) => void stream.beat(id),
+    lags: () => stream.lags(),
     drained: () => stream.drained(),
     end: (reason) => stream.end(reason === 'restart'),
   };

@@ -71,6 +71,19 @@ export const FEED_FAULTS: readonly Fault[] = [
     'for (const group of [] as FeedGroup[])',
   ),
   fault(TOUCHED, 'rows that meet the first test alone count', /tests\.some\(/, 'tests.every('),
+  fault(FEEDS, 'a burst shows what a later page opens', /await this\.#publisher\.resetAhead\(batch\);/, ';'),
+  fault(
+    FEEDS,
+    'a burst shows what a later page hides',
+    /publishOrReset\(batch, isOfMany\)/,
+    'publishOrReset(batch, false)',
+  ),
+  fault(
+    FEEDS,
+    'a slow reader of a burst loses the rest',
+    /await this\.#replay\(subscriber\)\.since\(start\)/,
+    '{ life, moment: to }',
+  ),
   fault(
     FEEDS,
     'a subscriber who catches up misses a batch',

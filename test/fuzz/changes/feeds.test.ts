@@ -1,22 +1,18 @@
 // @module-tag long
 /** A few worlds of the fuzz of feeds; `npm run fuzz -- changes` is the long run. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { KINDS, openKind } from '../../support/store-world.ts';
 import { loadFeedModules } from './feed-modules.ts';
 import { FEED_POLICIES } from './feed-schema.ts';
 import { FeedFuzz, policiesOf } from './run-feeds.ts';
-import { copyWithSmallPages } from './small-pages.ts';
 
 /** Each database has some of the policies. */
 const STRIDE = 4;
 
-const copy = copyWithSmallPages();
-afterAll(() => copy.remove());
-
 describe.each(KINDS)('the copies of subscribers on %s', (kind) => {
   it('equal their lists, and hold nothing that is hidden', async () => {
     const db = await openKind(kind);
-    const fuzz = await FeedFuzz.open(db, await loadFeedModules(copy.root));
+    const fuzz = await FeedFuzz.open(db, await loadFeedModules());
     for (let n = KINDS.indexOf(kind); n < FEED_POLICIES.length; n += STRIDE)
       expect(await fuzz.run(n, 11)).toBeUndefined();
     expect(fuzz.counts.events - fuzz.counts.resets).toBeGreaterThan(FEED_POLICIES.length);

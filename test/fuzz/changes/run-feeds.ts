@@ -5,6 +5,7 @@
 
 import { parseArgs } from 'node:util';
 import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
+import type { PageBounds } from '../../../src/changes/change-log.ts';
 import type { Database, Queryable } from '../../../src/database/contract.ts';
 import type { Records } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
@@ -17,11 +18,11 @@ import { FeedCaller } from './feed-caller.ts';
 import { type FeedModules, loadFeedModules } from './feed-modules.ts';
 import { COLLECTION, FEED_POLICIES, feedSchema, NAMED_ITEMS, type Pools, randomWrite } from './feed-schema.ts';
 import { RandomPolicies } from './random-policies.ts';
-import { copyWithSmallPages } from './small-pages.ts';
 import { Watcher } from './watcher.ts';
 
 const USERS = 3;
 const MOMENTS = 12;
+const SMALL_PAGES: PageBounds = { entries: 3, bytes: 2_000 };
 /** The team of some callers. */
 const TEAM = '7e000000-0000-4000-8000-00000000000a';
 /** The first tag of each world. */
@@ -67,6 +68,13 @@ interface ObservedFeeds {
   readonly failures: readonly string[];
 }
 
+interface FuzzOptions {
+  /** The list rule of each collection. */
+  readonly policies?: readonly string[];
+  /** By default of few entries, so that small worlds have several pages. */
+  readonly pages?: PageBounds | undefined;
+}
+
 interface FeedCounts {
   worlds: number;
   events: number;
@@ -87,8 +95,11 @@ export class FeedFuzz {
     this.#callers = callers;
   }
 
-  /** @param policies the list rule of each collection */
-  static async open(db: Database, modules: FeedModules, policies = FEED_POLICIES): Promise<FeedFuzz> {
+  static async open(
+    db: Database,
+    modules: FeedModules,
+    { policies = FEED_POLICIES, pages = SMALL_PAGES }: FuzzOptions = {},
+  ): Promise<FeedFuzz> {
     const { ChangeFeeds, applyMigration, createRecords, parseSchema, decide, compileFilter } = modules;
     const { schema } = parseSchema(feedSchema(policies));
     if (schema === undefined) throw new Error('the schema of the feeds has errors');
@@ -116,6 +127,7 @@ export class FeedFuzz {
     const feeds = await ChangeFeeds.open({
       db,
       schema,
+      pages,
       places: manyPlaces,
       place: 'test',
       observer: noFeedObserver,
@@ -280,7 +292,8 @@ class FeedLane {
     if (round !== this.#round) {
       await this.close();
       const policies = policiesOf(round, this.#seed, this.#modules);
-      this.#fuzz = await FeedFuzz.open(this.#db, this.#modules, policies);
+      const pages = round % 2 === 0 ? SMALL_PAGES : undefined;
+      this.#fuzz = await FeedFuzz.open(this.#db, this.#modules, { policies, pages });
       this.#round = round;
     }
     return this.#fuzz!.run(n, this.#seed);
@@ -303,8 +316,7 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
     },
   });
   const server = await startPostgres({ settings: LONG_RUN });
-  const copy = copyWithSmallPages();
-  const modules = await loadFeedModules(copy.root);
+  const modules = await loadFeedModules();
   const { openDatabase } = modules;
   const databases = [
     await openDatabase({}),
@@ -329,7 +341,6 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
   for (const lane of lanes) await lane.close();
   for (const db of databases) await db.close();
   await server?.stop();
-  copy.remove();
   const sum = (of: keyof FeedCounts): number => lanes.reduce((total, { counts }) => total + counts[of], 0);
   console.log(
     `seed ${seed}: worlds ${sum('worlds')}, events ${sum('events')}, of them resets ${sum('resets')}, differences ${failures}`,

@@ -48,6 +48,7 @@ export class Watcher {
   #past: (readonly [string, ReadonlyMap<string, string>])[] = [];
   #subscriber: Subscriber | undefined;
   #mustList = true;
+  #asked = 0;
   #onReady: () => void = () => undefined;
 
   constructor(grounds: WatcherGrounds, watching: Watching) {
@@ -84,6 +85,8 @@ export class Watcher {
           if (type === 'ready') this.#onReady();
         },
         beat: () => undefined,
+        // Some readers of a burst are slow.
+        lags: () => this.#asked++ % 5 === 4,
         drained: async () => undefined,
         end: () => undefined,
       },

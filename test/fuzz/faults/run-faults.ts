@@ -8,7 +8,6 @@ import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
 import { FEED_FAULTS } from '../changes/feed-fault-list.ts';
 import { loadFeedModules } from '../changes/feed-modules.ts';
 import { FeedFuzz } from '../changes/run-feeds.ts';
-import { makePagesSmall } from '../changes/small-pages.ts';
 import { DoorLane } from '../doors/door-lane.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import { loadDoors } from '../doors/store-modules.ts';
@@ -225,7 +224,6 @@ function planCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | un
 async function feedCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | undefined> {
   const closing: (() => Promise<void>)[] = [];
   const found = await firstFound(async () => {
-    makePagesSmall(copy);
     const modules = await loadFeedModules(copy.root);
     const db = await modules.openDatabase({ url: await isolatedUrl(url) });
     closing.push(() => db.close());

@@ -1,0 +1,106 @@
+/** Gives the subscribers of a process the events of each batch, decided once for each audience. */
+import type { Row } from '../policy/types.ts';
+import type { Store } from '../records/access-context.ts';
+import type { Audience } from './audience.ts';
+import type { ChangeLog } from './change-log.ts';
+import { type ChangeBatch, changeBatchOf } from './commits.ts';
+import { CollectionChanges, type ResetReason } from './events.ts';
+import type { FeedGroups } from './feed-groups.ts';
+import { endOf, type FeedObserver, type FeedSender, type ReachedMoment } from './feed-sender.ts';
+import type { FeedGroup, Subscriber } from './subscriber.ts';
+
+export interface PublisherParts {
+  readonly store: Store;
+  readonly groups: FeedGroups;
+  readonly log: ChangeLog;
+  readonly shapes: ReadonlyMap<string, string>;
+  readonly sender: FeedSender;
+  readonly observer: FeedObserver;
+  readonly onError: (what: string, error: unknown) => void;
+}
+
+const reachedBy = ({ life, to }: ChangeBatch): ReachedMoment => ({ life, moment: to });
+
+export class Publisher {
+  readonly #parts: PublisherParts;
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts;
+  }
+
+  /** A batch that some have and others miss would be lost for these. @param isOfMany one page of several */
+  async publishOrReset(batch: ChangeBatch, isOfMany: boolean): Promise<void> {
+    try {
+      await this.#publish(batch, isOfMany);
+    } catch (error) {
+      this.#parts.onError('changes could not be decided on', error);
+      this.resetAll('position', reachedBy(batch));
+    }
+  }
+
+  async #publish(batch: ChangeBatch, isReplay: boolean): Promise<void> {
+    const { groups: all, store, sender, observer } = this.#parts;
+    for (const name of all.collections) {
+      const collection = store.schema.collections.get(name)!;
+      let groups: readonly FeedGroup[] = [];
+      const audiencesOf = (rows: readonly Row[]): readonly Audience[] => {
+        groups = all.of(name, batch, rows);
+        return groups.map(({ audience }) => audience);
+      };
+      const changes = await CollectionChanges.of(store, batch, { collection, audiencesOf, isReplay });
+      for (const { members, audience } of groups) {
+        if (this.#resetBy(changes, { members, audience }, batch)) continue;
+        const events = changes.eventsFor(audience);
+        if (events.length > 0) for (const each of members) sender.send(each, each.missing(events, batch), batch);
+      }
+    }
+    observer.onLag(Math.max(0, Date.now() - batch.since) / 1000);
+  }
+
+  /** No page of several may show what a related change in a later one has opened. @param first the first of them */
+  async resetAhead(first: ChangeBatch): Promise<void> {
+    const { groups, log, shapes, store } = this.#parts;
+    const byName = groups.collections.map((name) => [name, groups.allOf(name)] as const);
+    const sources = new Set(byName.flatMap(([, found]) => found.flatMap(({ audience }) => [...audience.related])));
+    if (sources.size === 0) return;
+    for await (const page of log.pages(first.from.snapshot, { sources: [...sources], isLive: true })) {
+      const batch = changeBatchOf(first.from, page, shapes);
+      for (const [name, found] of byName) {
+        const collection = store.schema.collections.get(name)!;
+        const changes = await CollectionChanges.of(store, batch, { collection, audiencesOf: () => [] });
+        for (const group of found) if (group.audience.related.size > 0) this.#resetBy(changes, group, first);
+      }
+    }
+  }
+
+  /** Tells whether the group has to list again. */
+  #resetBy(
+    changes: CollectionChanges,
+    { audience, members }: Pick<FeedGroup, 'audience' | 'members'>,
+    batch: ChangeBatch,
+  ): boolean {
+    const reason = changes.resetOf(audience);
+    if (reason === undefined) return false;
+    const reached = reachedBy(batch);
+    this.reset(
+      [...members].filter((each) => !each.has(batch.to)),
+      reason,
+      reached,
+    );
+    return true;
+  }
+
+  resetAll(reason: ResetReason, reached: ReachedMoment): void {
+    const { groups } = this.#parts;
+    for (const name of groups.collections)
+      for (const { members } of groups.allOf(name)) this.reset(members, reason, reached);
+  }
+
+  /** What the moment sees concerns them no more. */
+  reset(subscribers: Iterable<Subscriber>, reason: ResetReason, reached: ReachedMoment): void {
+    for (const subscriber of subscribers) {
+      subscriber.floor = reached.moment;
+      void this.#parts.sender.reset(subscriber, reason, endOf(reached));
+    }
+  }
+}
