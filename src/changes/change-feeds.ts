@@ -22,12 +22,13 @@ import { type EventSink, type FeedRequest, Subscriber } from './subscriber.ts';
 import { Turns } from './turns.ts';
 
 const CHANNEL = 'bylaw_changes';
-/** Finds the writes of other programs, and of nodes that ended before they reported theirs. */
+/** Finds the writes of other programs, and of nodes that ended before they reported theirs: a server may have them. */
 const LOOK_MS = 1_000;
 const LOOK_WITHOUT_NEWS_MS = 200;
 /** Writes within this time are read together. */
 const GATHER_WRITES_MS = 10;
 const RECHECK_MS = 300;
+const RECHECKED_TOGETHER = 50;
 /** A comment keeps proxies from closing a silent stream. */
 const STREAM_BEAT_MS = 15_000;
 const PRUNE_MS = 60_000;
@@ -67,6 +68,8 @@ export class ChangeFeeds {
   #opening: Promise<void> | undefined;
   #isDown = false;
   #isStopping = false;
+  /** Others write to a server; the last read may have failed. */
+  #mayMissWrites: boolean;
   #lookedAt = 0;
   #gathering: NodeJS.Timeout | undefined;
   #announcedAt = 0;
@@ -83,6 +86,7 @@ export class ChangeFeeds {
     this.#schema = schema;
     this.#observer = observer;
     this.#onError = onError;
+    this.#mayMissWrites = db.kind === 'postgres';
     this.#log = new ChangeLog(db, pages);
     this.#store = new Store(db, schema, { statisticsOf: () => undefined });
     this.#groups = new FeedGroups(this.#store);
@@ -262,7 +266,7 @@ export class ChangeFeeds {
   }
 
   #lookInAnyCase(): void {
-    const isDue = performance.now() - this.#lookedAt >= LOOK_MS;
+    const isDue = this.#mayMissWrites && performance.now() - this.#lookedAt >= LOOK_MS;
     if (this.#tail !== undefined && (this.#isDown || isDue)) void this.look();
   }
 
@@ -272,7 +276,9 @@ export class ChangeFeeds {
     this.#lookedAt = performance.now();
     try {
       await this.#readFrom(before);
+      this.#mayMissWrites = this.#db.kind === 'postgres';
     } catch (error) {
+      this.#mayMissWrites = true;
       this.#onError('the change log could not be read', error);
       // Pages that nobody has received are lost.
       if (this.#tail !== undefined && this.#tail !== before) this.#publisher.resetAll('position', this.#tail);
@@ -318,12 +324,15 @@ export class ChangeFeeds {
   }
 
   async #recheckAll(): Promise<void> {
-    for (const subscriber of [...this.#subscribers]) {
-      const found = subscriber.request.recheck();
-      const state = found instanceof Promise ? await found : found;
-      if (state === 'ended') this.leave(subscriber, 'session');
-      else if (state === 'changed') this.#changeCaller(subscriber);
-    }
+    const all = [...this.#subscribers];
+    for (let at = 0; at < all.length; at += RECHECKED_TOGETHER)
+      await Promise.all(all.slice(at, at + RECHECKED_TOGETHER).map((each) => this.#recheckOne(each)));
+  }
+
+  async #recheckOne(subscriber: Subscriber): Promise<void> {
+    const state = await subscriber.request.recheck();
+    if (state === 'ended') this.leave(subscriber, 'session');
+    else if (state === 'changed') this.#changeCaller(subscriber);
   }
 
   #changeCaller(subscriber: Subscriber): void {

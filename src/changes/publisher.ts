@@ -96,7 +96,7 @@ export class Publisher {
       for (const { members } of groups.allOf(name)) this.reset(members, reason, reached);
   }
 
-  /** What the moment sees concerns them no more. */
+  /** Changes that the moment sees concern them no more. */
   reset(subscribers: Iterable<Subscriber>, reason: ResetReason, reached: ReachedMoment): void {
     for (const subscriber of subscribers) {
       subscriber.floor = reached.moment;

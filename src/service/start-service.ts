@@ -40,6 +40,7 @@ import { createRecords } from '../records/records.ts';
 import { routes, servedRoutes } from '../routes/index.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';
+import { afterWrites } from './after-writes.ts';
 import { streamBoundsOf } from './stream-bounds.ts';
 import { startOptions } from './system-tables.ts';
 import { packageVersion } from './version.ts';
@@ -247,11 +248,16 @@ class Apps {
     return feeds;
   }
 
-  /** Every door calls it after its commit. Without feeds, no write calls one function more. */
+  /** Without feeds, no write calls one function more. */
   #wakeAfterWrites(): void {
     const { db } = this.#parts;
-    const note = db.noteWrite.bind(db);
     this.#isWaking = true;
+    if (db.kind === 'embedded') {
+      // Nobody else writes to it, so its streams never look for news in vain.
+      afterWrites(db, () => this.#wake?.());
+      return;
+    }
+    const note = db.noteWrite.bind(db);
     db.noteWrite = (callerId) => {
       this.#wake?.();
       return note(callerId);

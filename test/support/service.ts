@@ -244,7 +244,8 @@ export function describeOnOne(name: string, suite: (service: TestService) => voi
   describe(`${name} (${kind})`, () => withService(kind, suite, options));
 }
 
-const withService = (kind: Kind, suite: (service: TestService) => void, options: ServiceOptions): void =>
+/** Runs a suite once, on this database. */
+export const withService = (kind: Kind, suite: (service: TestService) => void, options: ServiceOptions): void =>
   runWith(new TestService(kind), suite, options);
 
 function runWith(service: TestService, suite: (service: TestService) => void, options: ServiceOptions): void {

@@ -11,6 +11,8 @@ export interface WatcherGrounds {
   readonly records: Records;
   readonly schema: Schema;
   readonly compileFilter: FeedModules['compileFilter'];
+  /** The number of writes that have begun. */
+  readonly writes: () => number;
 }
 
 export interface Watching {
@@ -25,6 +27,8 @@ interface Received {
   readonly type: string;
   // biome-ignore lint/suspicious/noExplicitAny: it is compared with a list
   readonly data: any;
+  /** A later write may hide what the event shows. */
+  readonly writes: number;
 }
 
 /** The positions that a watcher remembers. */
@@ -81,7 +85,7 @@ export class Watcher {
       {
         send: ({ type, data }, position) => {
           this.#position = position;
-          this.#received.push({ position, type, data: JSON.parse(`{${data}}`) });
+          this.#received.push({ position, type, data: JSON.parse(`{${data}}`), writes: this.#grounds.writes() });
           if (type === 'ready') this.#onReady();
         },
         beat: () => undefined,
@@ -123,14 +127,15 @@ export class Watcher {
     return list;
   }
 
-  /** Takes the events of a quiet moment. → what is wrong. @param isRaced some of them came before the last write */
-  async settle(isRaced = false): Promise<string | undefined> {
+  /** Takes the events of a quiet moment. → what is wrong */
+  async settle(): Promise<string | undefined> {
     const list = await this.noteList();
     const received = this.#received;
     this.#received = [];
     if (this.#mustList) this.copy = new Map(list);
     this.#mustList = false;
-    for (const { position, type, data } of received) {
+    for (const { position, type, data, writes } of received) {
+      const isRaced = writes < this.#grounds.writes();
       this.events++;
       if (type === 'reset') {
         this.resets++;
