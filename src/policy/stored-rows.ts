@@ -39,9 +39,14 @@ export function partOfColumn(column: Sql, { keys }: JsonPart, type: ValueType): 
   return sql`(${readers[type as PartType]()})`;
 }
 
-/** The id of the record that the value of a column refers to; NULL if it refers to none. */
-export const idReferredTo = (value: Sql, { references }: Pick<BelongsTo, 'references'>): Sql =>
-  references === undefined ? value : cellOf(references, references.key, references.column, value);
+/** The id of the record that the row with the name refers to; NULL if it refers to none. */
+export function idReferredTo(
+  row: string,
+  { column, references, made }: Pick<BelongsTo, 'column' | 'references' | 'made'>,
+): Sql {
+  const value = made?.(row) ?? ident(row, column);
+  return references === undefined ? value : cellOf(references, references.key, references.column, value);
+}
 
 /** The value of the column that refers to the record with the id. */
 export const valueReferringTo = (id: Sql, { references }: Pick<BelongsTo, 'references'>): Sql =>
@@ -67,13 +72,13 @@ export const rowsOf: (collection: CatalogCollection) => Sql = memoizedBy((collec
   });
   return rowsWith(collection, join(joins, ''), (relation) => {
     const i = joined.indexOf(relation);
-    return i < 0 ? ident('s', relation.column) : ident(`r${i}`, relation.references!.key);
+    return i < 0 ? idReferredTo('s', relation) : ident(`r${i}`, relation.references!.key);
   });
 });
 
 /** The same rows for a statement that locks them, but not the rows they refer to. */
 export const lockableRowsOf: (collection: CatalogCollection) => Sql = memoizedBy((collection) =>
-  rowsWith(collection, empty, (relation) => idReferredTo(ident('s', relation.column), relation)),
+  rowsWith(collection, empty, (relation) => idReferredTo('s', relation)),
 );
 
 function rowsWith(collection: CatalogCollection, joins: Sql, idOf: (relation: BelongsTo) => Sql): Sql {
@@ -83,7 +88,7 @@ function rowsWith(collection: CatalogCollection, joins: Sql, idOf: (relation: Be
   const isStored =
     made === undefined &&
     ![...fields.values()].some(({ readAs }) => readAs !== undefined) &&
-    !belongsTos.some(({ references }) => references !== undefined);
+    !belongsTos.some(({ references, made: of }) => references ?? of);
   if (isStored) return tableIdent(table);
   const columns = [
     made === undefined ? ident('s', key) : sql`${made} AS ${ident(key)}`,

@@ -130,6 +130,8 @@ export interface BelongsTo {
   readonly uniqueKey?: { readonly within: readonly string[] };
   /** Given if the column has a value of another unique column of the related record than its key. */
   readonly references?: ReferencedColumn;
+  /** A reference of several columns has this value, of the row that has the name; no table has its `column`. */
+  made?(row: string): Sql;
 }
 /** A unique column of a collection, and the key of its rows. */
 export interface ReferencedColumn {

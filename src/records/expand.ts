@@ -7,7 +7,7 @@ import type { Filter } from '../policy/filters/filter.ts';
 import type { Readable, Visibility } from '../policy/visibility.ts';
 import { countName, EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
-import { empty, join, param, raw, type Sql, sql, tested } from '../sql.ts';
+import { empty, ident, join, param, raw, type Sql, sql, tested } from '../sql.ts';
 import { lookingUpIn, type Reading, readable, visibilityOf } from './access-context.ts';
 import { arrayOf, JsonPieces, type JsonText } from './json-pieces.ts';
 import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
@@ -15,7 +15,7 @@ import type { ReadBudget } from './read-budget.ts';
 import { recordKeyIn } from './record-key.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView, withExpanded } from './record-view.ts';
-import { relatedBy } from './relations/related.ts';
+import { relatedBy, viaColumns } from './relations/related.ts';
 import { type Scope, scopeOf, withinTenant } from './scope.ts';
 
 /** A relation whose records come along. */
@@ -189,14 +189,17 @@ function relatedRows(
   const { rows, key } = relatedBy(scope, relation, owner);
   // Several records may share a related one, whose own related records are wanted once.
   const ids = [...new Set(records.map((record) => record[0]))];
-  const isRelated = sql`${key} = record.id`;
+  const ownKey = recordKeyIn(store.schema, owner);
+  const parts = viaColumns(store.schema, relation)?.map(
+    (column, i) => sql`${ident('x', column)} = record.${ownKey.partOfRecord(i)}`,
+  );
+  const isRelated = parts === undefined ? sql`${key} = record.id` : join(parts, ' AND ');
   const rule = readable(access, collection, 'x', store.pages.isFew);
   // The links lead to few rows, where a rule of the caller's own rows has an index that finds all of these.
   const conditions = [isRelated, relation.kind === 'many_to_many' ? tested(rule) : rule];
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
-  const owners = sql`unnest(${recordKeyIn(store.schema, owner).list(ids)}) AS record (id)`;
-  return { scope, visibility, owners, from: rows.where(...conditions) };
+  return { scope, visibility, owners: ownKey.asRecords(ids), from: rows.where(...conditions) };
 }
 
 const countStatement = ({ owners, from }: RelatedRows): Sql =>

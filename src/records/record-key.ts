@@ -5,7 +5,7 @@ import type { Scalar } from '../policy/values.ts';
 import { type FieldKind, keyKindOf } from '../schema/fields/index.ts';
 import { valuesOfKey } from '../schema/model/composite-key.ts';
 import type { Collection, KeyPart, Schema } from '../schema/model/model.ts';
-import { ident, join, type Param, Place, param, type Sql, type SqlType, sql } from '../sql.ts';
+import { ident, join, type Param, Place, param, raw, type Sql, type SqlType, sql } from '../sql.ts';
 
 interface OrderedColumn {
   readonly column: string;
@@ -55,7 +55,41 @@ export class RecordKey {
   }
 
   isAmong(alias: string, ids: readonly unknown[]): Sql {
-    return sql`${this.of(alias)} = ANY(${this.list(ids)})`;
+    return this.#parts === undefined
+      ? sql`${this.of(alias)} = ANY(${this.list(ids)})`
+      : this.holdOneOf(
+          this.#parts.map(({ column }) => ident(alias, column)),
+          ids,
+        );
+  }
+
+  /** The columns hold the values of one of the ids, of a key of several columns. Indexes of the columns serve it. */
+  holdOneOf(columns: readonly Sql[], ids: readonly unknown[]): Sql {
+    return sql`(${join(columns, ', ')}) IN (SELECT * FROM unnest(${join(this.#valuesOf(ids), ', ')}))`;
+  }
+
+  /** The ids as rows named `record`, whose columns are `id`, and of a key of several columns each `partOfRecord`. */
+  asRecords(ids: readonly unknown[]): Sql {
+    const values = this.#valuesOf(ids);
+    const names = [raw('id'), ...values.map((_, i) => this.partOfRecord(i))];
+    return sql`unnest(${join([sql`${this.list(ids)}`, ...values], ', ')}) AS record (${join(names, ', ')})`;
+  }
+
+  partOfRecord(place: number): Sql {
+    return raw(`part${place}`);
+  }
+
+  /** A list for each column of a key of several. */
+  #valuesOf(ids: readonly unknown[]): readonly Sql[] {
+    const parts = this.#parts ?? [];
+    const values = ids.map((id) => valuesOfKey(parts, String(id)));
+    return parts.map(
+      ({ kind }, i) =>
+        sql`${param(
+          `${kind.sqlType}[]` as SqlType,
+          values.map((each) => each?.[i] ?? null),
+        )}`,
+    );
   }
 
   /** The columns in whose order the ids are. */

@@ -21,6 +21,24 @@ const ofOwner = (text: string): string =>
 const composite = (id: string, more = '', managed = 'false'): string =>
   `collections:\n  a:\n    managed: ${managed}\n    timestamps: none\n    ${id}\n    fields: { n: int, m: int, f: float }\n${more}`;
 const policy = (text: string): string => inA(`    access:\n      read: ${text}\n`);
+/** A collection `b` with a reference to the key of `a`. */
+const referring = (reference: string, { managed = 'false', ofC = '{}' } = {}): string =>
+  composite(
+    'id: [n, m]',
+    `  b:
+    managed: ${managed}
+    timestamps: none
+    fields: { x: int, y: int, z: string, h: { type: int, access: { read: false } } }
+    relations:
+      r: { kind: belongs_to, collection: c }
+      a: { kind: belongs_to, collection: a, ${reference} }
+  c:
+    managed: false
+    timestamps: none
+    id: { type: int }
+    relations: ${ofC}
+`,
+  );
 
 const check = (when: string, more = ''): string => inA(`    checks:\n      c: { when: ${when}, message: m${more} }\n`);
 
@@ -588,8 +606,62 @@ export const ISSUE_CASES: readonly IssueCase[] = [
   {
     about: 'a belongs_to to a key of two columns',
     text: composite('id: [n, m]', '  b:\n    relations: { a: { kind: ⟦belongs_to, collection: a } }\n'),
+    codes: ['invalid_reference'],
+    says: 'expected the members of `b` that hold `n` and `m` of `a`; name them by `fields`',
+  },
+  {
+    about: 'a reference of several members in a managed table',
+    text: referring('⟦fields: [x, y]', { managed: 'true' }),
+    codes: ['invalid_reference'],
+    says: 'only a table of another program',
+  },
+  {
+    about: 'a reference of unknown members',
+    text: referring('fields: [x, ⟦yy]'),
+    codes: ['invalid_reference'],
+    says: 'found `yy`',
+  },
+  {
+    about: 'a reference of members of other types',
+    text: referring('⟦fields: [x, z]'),
+    codes: ['invalid_reference'],
+    says: 'expected the members of `b` that hold `n` and `m` of `a`, in their order',
+  },
+  {
+    about: 'a reference that shows a hidden member',
+    text: referring('fields: [x, ⟦h]'),
+    codes: ['invalid_reference'],
+    says: 'the reference would show its value',
+  },
+  {
+    about: 'a reference of several members with a column',
+    text: referring('fields: [x, y], column: ⟦k'),
+    codes: ['invalid_reference'],
+    says: 'remove `column`',
+  },
+  {
+    about: 'a reference of several members that a delete clears',
+    text: referring('fields: [x, y], on_delete: ⟦set_null'),
+    codes: ['invalid_reference'],
+    says: 'expected `cascade` or `restrict`',
+  },
+  {
+    about: 'several members for a key of one',
+    text: referring('⟦fields: [x, y]').replace('id: [n, m]', 'id: { type: int }'),
+    codes: ['invalid_reference'],
+    says: 'the key of `a` has one column',
+  },
+  {
+    about: 'a reference of several members in a key',
+    text: referring('fields: [x, y]').replace('fields: { x', 'id: [⟦a, x]\n    fields: { x'),
     codes: ['invalid_key'],
-    says: '`a` has a key of several columns',
+    says: 'name each member instead',
+  },
+  {
+    about: 'a has_one by a part of a reference',
+    text: referring('fields: [x, r]', { ofC: '{ b: { kind: has_one, collection: b, via: ⟦r } }' }),
+    codes: ['invalid_via'],
+    says: 'holds a part of another reference',
   },
   {
     about: 'links of a key of two columns',

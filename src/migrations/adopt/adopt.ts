@@ -10,6 +10,7 @@ import { draftKey } from './draft-key.ts';
 import {
   type DraftNames,
   draftBelongsTo,
+  draftCompositeReference,
   type References,
   type ReferencingKey,
   referencesOfTable,
@@ -25,7 +26,7 @@ import {
 } from './draft-table.ts';
 import { withCompositeKeys } from './draft-unique.ts';
 import { draftedCollections, draftedMembers, isOfCurrentSchema } from './drafted-names.ts';
-import { type ExistingTable, isUniqueColumn } from './existing-tables.ts';
+import { type ExistingConstraint, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 import { tableNotes } from './table-notes.ts';
 import { ownershipObstacles } from './table-obstacles.ts';
 import { whyLeftOut } from './why-left-out.ts';
@@ -108,10 +109,13 @@ function draftTable(table: ExistingTable, references: References, names: DraftNa
     existing: table,
     declared: declaredOf(table, name, members),
     fields: all.filter((field) => 'declared' in field),
-    relations: columns.flatMap((column) => {
-      const key = taken.get(column.name);
-      return key === undefined ? [] : [draftBelongsTo(table, { column, key }, names)];
-    }),
+    relations: [
+      ...columns.flatMap((column) => {
+        const key = taken.get(column.name);
+        return key === undefined ? [] : [draftBelongsTo(table, { column, key }, names)];
+      }),
+      ...compositeReferences(table, references, names).map(({ member }) => member),
+    ],
     notes: tableNotes(table),
     leftOut: [...all.filter((field) => 'reason' in field), ...references.leftOut],
     obstacles: ownershipObstacles(table),
@@ -142,14 +146,48 @@ function builtInColumns(table: ExistingTable): readonly string[] {
 const stampsOfTable = ({ columns }: ExistingTable): readonly string[] =>
   STAMPS.filter((stamp) => columns.some(({ name, type }) => name === stamp && type === 'timestamp with time zone'));
 
-function referencingKeys(draft: DraftTable, { taken }: References, { members }: DraftNames): readonly ReferencingKey[] {
+function referencingKeys(
+  draft: DraftTable,
+  { taken, composite }: References,
+  names: DraftNames,
+): readonly ReferencingKey[] {
   const { existing } = draft;
-  return taken.map(({ column, key }) => ({
+  const { members } = names;
+  const ofOne = taken.map(({ column, key }) => ({
     from: draft.name,
     member: members.get(existing.table)!.get(column)!,
     to: key.table!,
-    unique: isUniqueColumn(existing, column) && draftKey(existing)?.columns.length === 1,
+    unique:
+      isUniqueColumn(existing, column) &&
+      draftKey(existing)?.columns.length === 1 &&
+      !composite.some(({ columns }) => columns.includes(column)),
   }));
+  const ofSeveral = compositeReferences(existing, { composite }, names).map(({ member: { name }, key }) => ({
+    from: draft.name,
+    member: name,
+    to: key.table!,
+    unique: false,
+  }));
+  return [...ofOne, ...ofSeveral];
+}
+
+interface DraftedReference {
+  readonly member: DraftMember;
+  readonly key: ExistingConstraint;
+}
+
+function compositeReferences(
+  table: ExistingTable,
+  { composite }: Pick<References, 'composite'>,
+  names: DraftNames,
+): readonly DraftedReference[] {
+  const members = [...names.members.get(table.table)!.values()];
+  const taken = new Set([...members, ...members.map((name) => `${name}_id`)]);
+  return composite.map((reference) => {
+    const member = draftCompositeReference(table, reference, { ...names, taken });
+    for (const name of [member.name, `${member.name}_id`]) taken.add(name);
+    return { member, key: reference.key };
+  });
 }
 
 /** The tables that bylaw can own as they are. They reference each other only, because an owned table keeps its foreign keys. */

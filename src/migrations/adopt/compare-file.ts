@@ -99,9 +99,12 @@ function compareColumnsOfKey(
   return [{ kind: 'differs', table: table.table, name, key: 'id', file, database }];
 }
 
+/** The members of a reference of several columns are compared themselves. */
 const comparedMembers = ({ fields, relations }: Collection): readonly ComparedMember[] => [
   ...fields.values(),
-  ...[...relations.values()].filter((relation) => relation.kind === 'belongs_to'),
+  ...[...relations.values()]
+    .filter((relation) => relation.kind === 'belongs_to')
+    .filter(({ columns }) => columns === undefined),
 ];
 
 /** The columns of the key, and those that the service has for itself. */

@@ -1,6 +1,9 @@
 /** A foreign key as a belongs_to of the draft, and its other side as a has_many or has_one. */
+
+import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
+import { typeOfColumn } from './column-types.ts';
 import { draftField } from './draft-field.ts';
 import { draftKey } from './draft-key.ts';
 import { type DraftMember, type DraftTable, type LeftOut, USER_COLUMNS } from './draft-table.ts';
@@ -31,24 +34,69 @@ interface TableReference {
   readonly column: string;
   readonly key: ExistingConstraint;
 }
+/** A foreign key of several columns that is one. */
+interface CompositeReference {
+  /** Its columns, in the order of the key that they refer to. */
+  readonly columns: readonly string[];
+  readonly key: ExistingConstraint;
+}
 
 /** The foreign keys of a table: those that become a belongs_to, and the others with the reason. */
 export interface References {
   readonly taken: readonly TableReference[];
+  readonly composite: readonly CompositeReference[];
   readonly leftOut: readonly LeftOut[];
 }
 
 export function referencesOfTable(table: ExistingTable, { known }: Pick<DraftNames, 'known'>): References {
   const taken: TableReference[] = [];
+  const composite: CompositeReference[] = [];
   const leftOut: LeftOut[] = [];
-  for (const key of table.constraints.filter(({ kind }) => kind === 'f')) {
+  const all = table.constraints.filter(({ kind }) => kind === 'f');
+  // The members of a key of several columns come first.
+  for (const key of [...all.filter(isOfOneColumn), ...all.filter((each) => !isOfOneColumn(each))]) {
+    const columns = isOfOneColumn(key) ? undefined : compositeColumns(table, key, { known, taken });
+    if (columns !== undefined) {
+      composite.push({ columns, key });
+      continue;
+    }
     const [column = ''] = key.columns;
-    const isSecond = taken.some((other) => other.column === column);
+    const isSecond = isOfOneColumn(key) && taken.some((other) => other.column === column);
     const reason = isSecond ? 'its column is another reference already' : leftOutReason(table, key, known);
     if (reason === undefined) taken.push({ column, key });
     else leftOut.push({ kind: 'foreign key', name: `${table.table} (${key.columns.join(', ')})`, reason });
   }
-  return { taken, leftOut };
+  return { taken, composite, leftOut };
+}
+
+const isOfOneColumn = ({ columns }: ExistingConstraint): boolean => columns.length === 1;
+
+/** The columns of the table in the order of the other key; undefined: the draft cannot have the reference. */
+function compositeColumns(
+  table: ExistingTable,
+  { columns, foreignColumns = [], table: to }: ExistingConstraint,
+  { known, taken }: Pick<DraftNames, 'known'> & Pick<References, 'taken'>,
+): readonly string[] | undefined {
+  const target = known.get(to!);
+  const key = target === undefined ? [] : (draftKey(target)?.columns ?? []);
+  if (key.length !== columns.length || !key.every((column) => foreignColumns.includes(column))) return undefined;
+  const own = key.map((column) => columns[foreignColumns.indexOf(column)]!);
+  const isHeld = own.every((column, i) => {
+    const reference = taken.find((each) => each.column === column);
+    const [foreign = ''] = reference?.key.foreignColumns ?? [];
+    const isKeyThere = reference === undefined || isKey(known.get(reference.key.table!)!, foreign);
+    return isKeyThere && isSameKind([table, column], [target!, key[i]!]);
+  });
+  return isHeld ? own : undefined;
+}
+
+type PlacedColumn = readonly [table: ExistingTable, column: string];
+function isSameKind(...both: readonly [PlacedColumn, PlacedColumn]): boolean {
+  const [own, other] = both.map(([table, name]) => {
+    const column = table.columns.find((each) => each.name === name)!;
+    return 'declared' in draftField(table, column, name) ? typeOfColumn(table.table, column) : undefined;
+  });
+  return own !== undefined && other !== undefined && FIELD_KINDS[own.type].sqlType === FIELD_KINDS[other.type].sqlType;
 }
 
 function leftOutReason(table: ExistingTable, key: ExistingConstraint, known: DraftNames['known']): string | undefined {
@@ -56,7 +104,7 @@ function leftOutReason(table: ExistingTable, key: ExistingConstraint, known: Dra
   const target = known.get(key.table!);
   const there = `${key.table} (${key.foreignColumns?.join(', ')})`;
   if (target === undefined) return `it references ${key.table}, which is not in the draft`;
-  if (key.columns.length > 1) return `it references ${there}, and a belongs_to has one column`;
+  if (key.columns.length > 1) return `it references ${there}, and the draft has no members that hold the key there`;
   const primary = primaryKeyOf(table);
   if (primary.length === 1 && primary[0] === column)
     return `it is the key itself: its id is that of a record of ${key.table}`;
@@ -104,6 +152,31 @@ export function draftBelongsTo(
     },
     notes: onDelete === undefined ? ['PostgreSQL sets its default when the other record is deleted'] : [],
     obstacles,
+  };
+}
+
+/** The names of its other members are taken. */
+export function draftCompositeReference(
+  table: ExistingTable,
+  { columns, key }: CompositeReference,
+  { collections, members, taken }: DraftNames & { readonly taken: ReadonlySet<string> },
+): DraftMember {
+  const own = members.get(table.table)!;
+  const collection = collections.get(key.table!)!;
+  const onDelete = key.onDelete === 'c' ? 'cascade' : 'restrict';
+  const fields = columns.map((column) => own.get(column)!);
+  const wanted = [collection, `${collection}_by_${fields.join('_')}`];
+  const isFree = (name: string): boolean =>
+    !taken.has(name) && !taken.has(`${name}_id`) && memberNameIssue(name) === undefined;
+  const name =
+    wanted.find(isFree) ?? Array.from({ length: taken.size + 1 }, (_, i) => `${collection}_${i + 2}`).find(isFree)!;
+  return {
+    name,
+    declared: { kind: 'belongs_to', collection, fields, on_delete: onDelete },
+    notes: ['n', 'd'].includes(key.onDelete!)
+      ? ['PostgreSQL clears its columns when the other record is deleted, which the service rejects']
+      : [],
+    obstacles: ['it has several columns'],
   };
 }
 

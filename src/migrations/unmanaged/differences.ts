@@ -11,7 +11,7 @@ import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import { columnList, columnTypeOf } from '../tables.ts';
-import type { OwnersColumn, OwnersTable } from './owners-tables.ts';
+import { columnsText, type OwnersColumn, type OwnersTable } from './owners-tables.ts';
 
 export interface OwnersNote {
   readonly text: string;
@@ -140,8 +140,8 @@ class OwnersDifferences {
   }
 
   #isUnique(columns: readonly string[]): boolean {
-    const wanted = columns.toSorted().join('\0');
-    return this.#table.keys.some((key) => key.isUnique && key.columns.toSorted().join('\0') === wanted);
+    const wanted = columnsText(columns);
+    return this.#table.keys.some((key) => key.isUnique && columnsText(key.columns) === wanted);
   }
 
   #compareIndexes(schema: Schema): void {
@@ -156,12 +156,13 @@ class OwnersDifferences {
     }
     for (const relation of relations.values()) {
       const target = schema.collections.get(relation.collection);
-      if (relation.kind !== 'belongs_to' || target === undefined || this.#table.references.has(relation.column))
-        continue;
-      const referenced = relation.references?.column ?? keyOf(target).column;
-      const refers = sql`FOREIGN KEY (${ident(relation.column)}) REFERENCES ${tableIdent(target.table)} (${ident(referenced)})`;
+      if (relation.kind !== 'belongs_to' || target === undefined) continue;
+      const { columns = [relation.column], references } = relation;
+      if (this.#table.references.has(columnsText(columns))) continue;
+      const referenced = references === undefined ? keyColumnsOf(target) : [references.column];
+      const refers = sql`FOREIGN KEY (${columnList(columns)}) REFERENCES ${tableIdent(target.table)} (${columnList(referenced)})`;
       this.notes.push({
-        text: `"${table}"."${relation.column}" (\`${name}.${relation.name}\`) has no foreign key, so the record that it names may be missing`,
+        text: `"${table}"."${columns.join('", "')}" (\`${name}.${relation.name}\`) has no foreign key, so the record that it names may be missing`,
         sql: `${this.#alter} ADD ${refers.text}`,
       });
     }
@@ -231,7 +232,7 @@ function columnsOf(collection: Collection, { collections }: Schema): readonly Wa
   const id: readonly WantedColumn[] =
     made === undefined ? [{ member: 'id', column, ...idOf(collection), needed: false }] : [];
   const references = [...relations.values()].flatMap((relation) =>
-    relation.kind === 'belongs_to'
+    relation.kind === 'belongs_to' && relation.columns === undefined
       ? [
           {
             ...referredTo(relation, collections.get(relation.collection)!),

@@ -30,7 +30,7 @@ export interface OwnersTable {
   readonly isView: boolean;
   readonly columns: ReadonlyMap<string, OwnersColumn>;
   readonly keys: readonly OwnersKey[];
-  /** The columns that have a foreign key of their own. */
+  /** The columns of its foreign keys, each by `columnsText`. */
   readonly references: ReadonlySet<string>;
   readonly writes: WritesOfTable;
   /** The rows can be locked: those of a view only if PostgreSQL itself updates them. */
@@ -60,7 +60,7 @@ export async function readOwnersTables(
           columns: readStrings(key),
           isUnique: isUnique === 't',
         })),
-        references: new Set((references.get(name!) ?? []).map(([, column]) => column!)),
+        references: new Set((references.get(name!) ?? []).map(([, columns]) => columnsText(readStrings(columns)))),
         writes: { create: create === 't', update: update === 't', delete: remove === 't' },
         hasRowLocks: isLocked === 't',
         hasRowSecurity: isSecured === 't',
@@ -68,6 +68,9 @@ export async function readOwnersTables(
     ]),
   );
 }
+
+/** Columns in any order as one text. */
+export const columnsText = (columns: readonly string[]): string => columns.toSorted().join('\0');
 
 function columnOf([, name, type, required, hasDefault, isWritable, labels]: Cells): readonly [string, OwnersColumn] {
   const flags = { required: required === 't', hasDefault: hasDefault === 't', isWritable: isWritable === 't' };
@@ -124,8 +127,10 @@ SELECT named.name,
  WHERE x.indpred IS NULL AND x.indexprs IS NULL AND x.indisvalid`;
 
 const selectReferences = (named: Sql): Sql => sql`
-SELECT named.name, a.attname
+SELECT named.name,
+       (SELECT json_agg(a.attname)::text
+          FROM pg_attribute a
+         WHERE a.attrelid = k.conrelid AND a.attnum = ANY(k.conkey))
   FROM ${named}
   JOIN pg_constraint k ON k.conrelid = to_regclass(named.quoted)
-  JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = ANY(k.conkey)
- WHERE k.contype = 'f' AND cardinality(k.conkey) = 1`;
+ WHERE k.contype = 'f'`;

@@ -1,7 +1,7 @@
 /** Loads the related rows that a policy reads, as its needs declare: one statement per relation and level. */
 import { invariant } from '../../invariant.ts';
 import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
-import type { HasMany, HasOne, ManyToMany, Relation } from '../../schema/model/model.ts';
+import type { HasMany, HasOne, ManyToMany, Relation, Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
 import { recordKeyIn, recordKeyOf } from '../record-key.ts';
@@ -180,10 +180,14 @@ class Loader implements Related {
     invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');
     const { key, rows: related } = relatedBy(scopeOf(this.#source), relation, collection);
     const owners = rows.map(({ id }) => String(id)).filter((id) => id !== this.#without);
-    const owned = recordKeyIn(this.#source.store.schema, collection).list(owners);
+    const { schema } = this.#source.store;
+    const ownKey = recordKeyIn(schema, collection);
+    const columns = viaColumns(schema, relation)?.map((column) => ident('x', column));
+    const isOwned =
+      columns === undefined ? sql`${key} = ANY(${ownKey.list(owners)})` : ownKey.holdOneOf(columns, owners);
     const cells = await this.#source.q.rows(sql`
       SELECT ${key}, ${shape.columns('x')}
-        FROM ${related.where(sql`${key} = ANY(${owned})`)}`);
+        FROM ${related.where(isOwned)}`);
     const others = cells.filter((row) => row[1] !== this.#without);
     return others.map((row) => {
       const found = shape.row(row, 1);
@@ -195,6 +199,16 @@ class Loader implements Related {
       return found;
     });
   }
+}
+
+/** The columns by which the rows of the relation refer to a key of several. */
+export function viaColumns(
+  { collections }: Pick<Schema, 'collections'>,
+  relation: HasOne | HasMany | ManyToMany,
+): readonly string[] | undefined {
+  const via =
+    relation.kind === 'many_to_many' ? undefined : collections.get(relation.collection)?.relations.get(relation.via);
+  return via?.kind === 'belongs_to' ? via.columns : undefined;
 }
 
 interface RelatedRows {

@@ -75,7 +75,8 @@ export function storedMembersOf(collection: Collection, { collections }: Collect
     };
   });
   const references = [...collection.relations.values()].flatMap((relation): readonly StoredMember[] => {
-    if (relation.kind !== 'belongs_to') return [];
+    // The members of a reference of several columns have its value.
+    if (relation.kind !== 'belongs_to' || relation.columns !== undefined) return [];
     const { name, column, needed: required, unique, collection: target } = relation;
     const uniqueness = { isUnique: unique, ...leaderOf(collection, relation) };
     const own = { ...idMember(collections.get(target)!), name, column };

@@ -16,6 +16,7 @@ import {
 } from '../../problem.ts';
 import { DENIED, Refusal } from '../../refusal.ts';
 import { FIELD_KINDS, keyKindIn } from '../../schema/fields/index.ts';
+import { idOfValues } from '../../schema/model/composite-key.ts';
 import {
   type BelongsTo,
   type Collection,
@@ -42,6 +43,8 @@ export interface ColumnValue {
   readonly castTo?: string | undefined;
   /** Given if the column holds another value of the related record than its id. */
   readonly references?: ReferencedColumn | undefined;
+  /** Other columns make the value: no statement assigns it. */
+  readonly isMade?: true;
 }
 /** An id in the body; the caller must be able to read its record. */
 export interface ReferencedId {
@@ -131,6 +134,8 @@ class InputReader implements Input {
   readAll(data: Data): void {
     for (const [key, value] of Object.entries(data)) this.#readMember(key, value);
     if (this.#mode === 'create') this.#fillIn(data);
+    for (const relation of this.#collection.relations.values())
+      if (relation.kind === 'belongs_to' && relation.columns !== undefined) this.#readParts(relation, relation.columns);
     this.values = withFoldedCopies(this.#collection, this.values);
     // Sorted, so that equal sets of columns give one statement for any order of the body.
     this.values.sort((a, b) => (a.column < b.column ? -1 : 1));
@@ -208,6 +213,25 @@ class InputReader implements Input {
     if (read === null || read === undefined) return;
     this.references.push({ collection, id: read.id, pointer });
     this.values.push(columnValueOf(relation, type, read.value));
+  }
+
+  /** The caller must be able to read the record that the members name, as of any other reference. */
+  #readParts(relation: BelongsTo, columns: readonly string[]): void {
+    const given = columns.map((column) => this.values.find((each) => each.column === column)?.value);
+    if (given.every((value) => value === undefined)) return;
+    const { fields, relations } = this.#collection;
+    const members = [...fields.values(), ...relations.values()];
+    const names = columns.map((column) => members.find((each) => 'column' in each && each.column === column)!.name);
+    const lacking = names.find((_, i) => given[i] === undefined);
+    if (lacking !== undefined) {
+      const detail = `\`${names.join('` and `')}\` refer to one record of \`${relation.collection}\`; give all of them`;
+      this.report(`/data/${lacking}`, 'required', detail);
+      return;
+    }
+    const id = given.includes(null) ? null : idOfValues(given as readonly Scalar[]);
+    if (id !== null) this.references.push({ collection: relation.collection, id, pointer: `/data/${names.at(-1)}` });
+    const { type } = recordKeyIn(this.#schema, relation.collection);
+    this.values.push({ column: relation.column, type, value: id, isMade: true });
   }
 
   #readId(collection: string, value: unknown, pointer: string): ReadId | undefined {

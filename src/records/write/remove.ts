@@ -238,7 +238,7 @@ function touchOwners({ rows, collection, targets, key, now }: Referrers, relatio
 
 function clearReference({ rows, collection, targets, now }: Referrers, relation: BelongsTo): ReferrersUpdate {
   const cleared = sql`${ident(relation.column)} = NULL`;
-  const refers = sql`${idReferredTo(ident('t', relation.column), relation)} = ANY(${targets})`;
+  const refers = sql`${idReferredTo('t', relation)} = ANY(${targets})`;
   const statement = sql`UPDATE ${rows.set([cleared, ...touched(collection, 't', now)], refers)}`;
   return { collection, rows: rows.where(refers), statement };
 }

@@ -47,6 +47,9 @@ export const changedColumns = (collection: Stamped, { values, members, partners 
     ...[...members, ...partners].map(({ relation }) => heldColumn(relation)),
   ]);
 
+const storedValues = ({ values }: Pick<Writing, 'values'>): readonly ColumnValue[] =>
+  values.filter(({ isMade }) => isMade !== true);
+
 /** The aliases of the rows that the conditions below read: the stored record, and the record as written. */
 export const STORED = 't';
 export const WRITTEN = 'n';
@@ -62,7 +65,7 @@ interface Insertion {
 /** Inserts the record and returns a row if the condition holds. */
 export function insertStatement(reading: Requested, { writing, condition, returning }: Insertion): Sql {
   const { collection } = reading.access;
-  const names = writing.values.map(({ column }) => column);
+  const names = storedValues(writing).map(({ column }) => column);
   const columns = names.map((name) => ident(name));
   const written = names.map((name) => ident(WRITTEN, name));
   return sql`
@@ -79,8 +82,9 @@ export function insertStatement(reading: Requested, { writing, condition, return
  */
 export function insertDecided(reading: Requested, { writing, returning }: Omit<Insertion, 'condition'>): Sql {
   const { collection } = reading.access;
-  const columns = writing.values.map(({ column }) => ident(column));
-  const values = writing.values.map(assigned);
+  const stored = storedValues(writing);
+  const columns = stored.map(({ column }) => ident(column));
+  const values = stored.map(assigned);
   return sql`
     INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})
     VALUES (${join(values, ', ')})
@@ -158,7 +162,7 @@ const assigned = ({ type, value, castTo, references }: ColumnValue): Sql =>
 
 /** None if the write changes no column of its own row. */
 export const assignmentsOf = (collection: Stamped, { writing, now }: Pick<RowUpdate, 'writing' | 'now'>) => [
-  ...writing.values.map((each) => sql`${ident(each.column)} = ${assigned(each)}`),
+  ...storedValues(writing).map((each) => sql`${ident(each.column)} = ${assigned(each)}`),
   ...touched(collection, STORED, now),
 ];
 
@@ -269,7 +273,7 @@ function readColumn({ fields, relations }: Collection, made: string, column: str
   const member = [...fields.values(), ...relations.values()].find((each) => 'column' in each && each.column === column);
   if (member === undefined) return stored;
   if (!('kind' in member)) return readAsField(stored, member);
-  return member.kind === 'belongs_to' ? idReferredTo(stored, member) : stored;
+  return member.kind === 'belongs_to' ? idReferredTo(made, member) : stored;
 }
 
 interface MadeRow {

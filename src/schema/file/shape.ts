@@ -201,6 +201,11 @@ const belongsTo = z.strictObject({
     'the unique field of the other collection whose values the column of a table with `managed: false` has; default: the id',
     { examples: ['code'] },
   ),
+  fields: key(
+    z.array(z.string()).min(2),
+    'the members of this collection that hold the key of the other one, where that has several members, in its order',
+    { examples: [['order', 'line_no']] },
+  ),
   read_only: key(flag, READ_ONLY, FALSE_BY_DEFAULT),
   was: key(name, OLD_NAME, { examples: ['author'] }),
   access: ownAccess,

@@ -8,6 +8,7 @@ import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUniqu
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
 import { readKey } from './collection-keys.ts';
 import { withKeyParts } from './composite-key.ts';
+import { withCompositeReferences } from './composite-references.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { checkColumns, checkTables, tableOf } from './given-names.ts';
 import { historyOf } from './kept/history.ts';
@@ -74,7 +75,7 @@ export function declareCollections(
   checkUnmanaged(drafts.values(), report);
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
-  return new Map(
+  const collections = new Map(
     [...drafts].map(([name, { kind, key, shape, ...draft }]) => {
       const managed = shape.managed ?? true;
       const members = storedMembers({ shape, ...draft }, drafts);
@@ -96,6 +97,7 @@ export function declareCollections(
       return [name, collection];
     }),
   );
+  return withCompositeReferences({ collections, declared: drafts, report });
 }
 
 /** It compiles, but only behind a dot: `@record.in`, and no filter can begin with it. */
@@ -249,7 +251,7 @@ function belongsToOf(
   { name, shape, path }: DeclaredRelation<BelongsToShape>,
   { drafts, report }: Declaring,
 ): BelongsTo {
-  const { collection, required = false, on_delete, was } = shape;
+  const { collection, required = false, on_delete, was, fields } = shape;
   const references = referencedColumn({ shape, path }, drafts.get(collection)!, report);
   if (required && on_delete === 'set_null') {
     const message = 'a required relation cannot be set to null; expected `cascade` or `restrict`';
@@ -261,10 +263,11 @@ function belongsToOf(
     collection,
     required,
     needed: required,
-    column: shape.column ?? `${name}_id`,
-    onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
+    // No table has the column of a reference of several.
+    column: fields === undefined ? (shape.column ?? `${name}_id`) : `~${name}`,
+    onDelete: on_delete ?? (required || fields !== undefined ? 'restrict' : 'set_null'),
     ...readUnique(shape),
-    readOnly: shape.read_only ?? false,
+    readOnly: fields !== undefined || (shape.read_only ?? false),
     ...(references && { references }),
     was,
   };

@@ -6,7 +6,7 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { readAsField } from '../../policy/stored-rows.ts';
 import { keyOf } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
-import { ident, join } from '../../sql.ts';
+import { ident, join, type Sql } from '../../sql.ts';
 import { FIELD_KINDS, keyKindIn } from '../fields/index.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
@@ -26,9 +26,14 @@ export function valuesOfKey(parts: readonly KeyPart[], id: string): readonly Sca
   if (texts.length !== parts.length) return undefined;
   const values = parts.map(({ kind }, i) => kind.fromQuery(unescaped(texts[i]!)));
   // The database compares values, and everything else the text: an id has one text.
-  const isCanonical = values.map((value) => escaped(String(value))).join(SEPARATOR) === id;
-  return isCanonical && !values.includes(undefined) ? (values as readonly Scalar[]) : undefined;
+  if (values.includes(undefined)) return undefined;
+  const found = values as readonly Scalar[];
+  return idOfValues(found) === id ? found : undefined;
 }
+
+/** The id that the values make. */
+export const idOfValues = (values: readonly Scalar[]): string =>
+  values.map((value) => escaped(String(value))).join(SEPARATOR);
 
 function textsOf(id: string): readonly string[] {
   const texts: string[] = [];
@@ -64,19 +69,26 @@ export function withKeyParts(keyed: Keyed, declaring: Declaring): Pick<Collectio
   if (!Array.isArray(shape.id)) return { key, relations };
   const members = shape.id.flatMap((name, i) => keyMember(keyed, declaring, { name, i }) ?? []);
   reportWrites(keyed, declaring);
-  const parts = members.map((member) => ({ column: member.column, kind: kindOf(member, declaring)! }));
-  const texts = members.map((member, i) => {
-    const column = ident('s', member.column);
-    return parts[i]!.kind.inKey!('type' in member ? readAsField(column, member) : column);
-  });
+  const parts = members.map((member) => ({
+    column: member.column,
+    kind: kindOf(member, declaring)!,
+    ...('readAs' in member && { readAs: member.readAs }),
+  }));
   const isPart = (relation: Relation): boolean => members.some((member) => member === relation);
   return {
-    key: { ...key, parts, made: join(texts, ` || '${SEPARATOR}' || `) },
+    key: { ...key, parts, made: madeKey(parts, 's') },
     writes: { create: false, update: false, delete: false },
     // A column of a key is never null.
     relations: new Map([...relations].map(([name, each]) => [name, isPart(each) ? restricting(each) : each])),
   };
 }
+
+/** The id whose values are in the columns of the row that has the name. */
+export const madeKey = (parts: readonly KeyPart[], row: string): Sql =>
+  join(
+    parts.map((part) => part.kind.inKey!(readAsField(ident(row, part.column), part))),
+    ` || '${SEPARATOR}' || `,
+  );
 
 const restricting = (relation: Relation): Relation =>
   relation.kind === 'belongs_to' && relation.onDelete === 'set_null' ? { ...relation, onDelete: 'restrict' } : relation;
@@ -110,6 +122,8 @@ function keyMember(keyed: Keyed, declaring: Declaring, { name, i }: NamedPart): 
   if ('references' in found && found.references !== undefined)
     return invalid(`\`${name}\` has values of another field; name the column as a field instead`);
   const declared = shape.fields?.[name] ?? shape.relations?.[name];
+  if (typeof declared === 'object' && 'fields' in declared)
+    return invalid(`\`${name}\` has several columns; name each member instead`);
   const rules = typeof declared === 'object' && 'access' in declared ? declared.access : undefined;
   if (rules?.read !== undefined)
     return invalid(`\`${name}\` has rules for reading, and every id would show its value; remove them`);
@@ -124,13 +138,15 @@ function reportWrites({ managed, shape: { access = {} }, path }: Keyed, { report
       invalid('records with a key of several columns are read, and not written; remove the rules', ['access', action]);
 }
 
-/** A reference has one column, and so have both sides of a link. */
+export const hasCompositeKey = ({ key }: Pick<Collection, 'key'>): boolean => key?.column === COMPOSITE_KEY_COLUMN;
+
+/** Both sides of a link have one column, and so has a has_one. */
 function reportReferences({ key, relations, path }: Keyed, { catalog, report }: Declaring): void {
-  const isComposite = (of: Pick<Collection, 'key'>): boolean => of.key?.column === COMPOSITE_KEY_COLUMN;
   for (const { name, kind, collection } of relations.values()) {
+    if (kind === 'belongs_to' || kind === 'has_many') continue;
     const target = catalog.collections.get(collection);
-    const isTarget = kind !== 'has_many' && target !== undefined && isComposite(target);
-    if (!isTarget && !(kind === 'many_to_many' && isComposite({ key }))) continue;
+    const isTarget = target !== undefined && hasCompositeKey(target);
+    if (!isTarget && !(kind === 'many_to_many' && hasCompositeKey({ key }))) continue;
     const message = `\`${isTarget ? collection : 'the collection'}\` has a key of several columns, and a ${kind} has one`;
     report({ code: 'invalid_key', message, path: [...path, 'relations', name, 'kind'] });
   }

@@ -60,7 +60,7 @@ export function checkColumns({ key, fields, relations, path, shape }: NamedColle
     ['relations', relations],
   ] as const) {
     for (const member of members.values()) {
-      if (!('column' in member)) continue;
+      if (!('column' in member) || isOfSeveral(shape, member.name)) continue;
       const { name, column } = member;
       const place = STAMPS.includes(name) ? ['timestamps', name] : [part, name, 'column'];
       const invalid = (message: string): void => report({ code: ISSUE, message, path: [...path, ...place] });
@@ -73,6 +73,12 @@ export function checkColumns({ key, fields, relations, path, shape }: NamedColle
       if (issue !== undefined) invalid(issue);
     }
   }
+}
+
+/** The members of the reference have the columns. */
+function isOfSeveral({ relations }: CollectionShape, name: string): boolean {
+  const relation = relations?.[name];
+  return relation?.kind === 'belongs_to' && relation.fields !== undefined;
 }
 
 function tableNameIssue(table: string, { distribute, managed = true }: CollectionShape): string | undefined {

@@ -51,7 +51,9 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
     // The primary key of a distributed collection begins with its tenant.
     if (relation.kind !== 'belongs_to' || isTenant(collection, relation.name)) continue;
     // An index on values of another field has not the order of the ids.
-    if (relation.references === undefined) add(relation.column, 'reference');
+    if (relation.references !== undefined) continue;
+    if (relation.columns === undefined) add(relation.column, 'reference');
+    else definitions.push({ columns: relation.columns, serves: undefined, unique: false, because: 'reference' });
   }
   for (const column of wantedBy(collection, catalog)) add(column, 'policy');
   return definitions;

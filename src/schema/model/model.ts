@@ -233,7 +233,7 @@ export interface Key extends CatalogKey {
   /** Given for a key of several columns, in their order. */
   readonly parts?: readonly KeyPart[];
 }
-export interface KeyPart {
+export interface KeyPart extends Pick<CatalogField, 'readAs'> {
   readonly column: string;
   readonly kind: FieldKind;
 }
@@ -359,6 +359,8 @@ export interface BelongsTo extends CatalogBelongsTo {
   /** As of a field. */
   readonly needed: boolean;
   readonly readOnly: boolean;
+  /** Given for a reference of several columns, in the order of the key that it refers to. */
+  readonly columns?: readonly string[];
 }
 export interface ManyToMany extends CatalogManyToMany {
   readonly was?: string;

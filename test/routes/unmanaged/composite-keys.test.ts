@@ -17,6 +17,10 @@ CREATE TABLE ${shop}.orders (order_no int PRIMARY KEY, buyer text);;
 CREATE TABLE ${shop}.lines (
   order_no int NOT NULL REFERENCES ${shop}.orders, line_no int NOT NULL, product text, pieces int, hidden boolean NOT NULL DEFAULT false,
   PRIMARY KEY (order_no, line_no));;
+CREATE TABLE ${shop}.parcels (
+  parcel_no int PRIMARY KEY, line_no int, order_no int, weight int,
+  FOREIGN KEY (order_no, line_no) REFERENCES ${shop}.lines);;
+CREATE INDEX ON ${shop}.parcels (order_no, line_no);;
 CREATE TYPE ${shop}.kind AS ENUM ('big', 'small');;
 CREATE TABLE ${shop}.marks (
   id text NOT NULL, kind ${shop}.kind NOT NULL, at timestamptz NOT NULL, day date NOT NULL, tag uuid NOT NULL, text text,
@@ -24,6 +28,8 @@ CREATE TABLE ${shop}.marks (
 INSERT INTO ${shop}.orders VALUES (9, 'ann'), (88, 'bob'), (100, 'cy');;
 INSERT INTO ${shop}.lines (order_no, line_no, product, pieces, hidden) VALUES
   (9, 2, 'tea', 4, false), (9, 10, 'oil', 1, false), (88, 3, 'tea', 7, false), (100, 1, 'tea', 2, true), (100, 2, 'rye', 5, false);;
+INSERT INTO ${shop}.parcels (parcel_no, order_no, line_no, weight) VALUES
+  (1, 9, 2, 10), (2, 9, 2, 20), (3, 100, 1, 30), (4, 88, 3, 40), (5, NULL, NULL, 50), (6, 9, NULL, 60);;
 INSERT INTO ${shop}.marks VALUES
   ('a~b!c', 'big', '2026-01-31T09:30:00.5Z', '2026-02-01', '0190b0a0-0000-7000-8000-00000000000a', 'x'),
   ('a', 'small', '2026-01-31T09:30:00Z', '2026-02-01', '0190b0a0-0000-7000-8000-00000000000a', 'y'),
@@ -47,8 +53,24 @@ collections:
     timestamps: none
     id: [order, line_no]
     fields: { line_no: int, product: string, pieces: int, hidden: bool }
-    relations: { order: { kind: belongs_to, collection: orders, column: order_no } }
+    relations:
+      order: { kind: belongs_to, collection: orders, column: order_no }
+      parcels: { kind: has_many, collection: parcels, via: line }
     access: { view: '@record.hidden = false and @record.id != "88~3" or @record.order.buyer = "bob"' }
+  parcels:
+    table: ${shop}.parcels
+    managed: false
+    timestamps: none
+    id: { type: int, column: parcel_no, made_by: caller }
+    fields: { line_no: int, weight: int }
+    relations:
+      order: { kind: belongs_to, collection: orders, column: order_no }
+      line: { kind: belongs_to, collection: order_lines, fields: [order, line_no] }
+    access:
+      view: '@record.line.product != "rye" or @record.line is null'
+      create: '@record.line.pieces > 3'
+      update: '@next.line.pieces > 3'
+      delete: true
   marks:
     table: ${shop}.marks
     managed: false
@@ -161,6 +183,76 @@ collections:
           { order: 88, n: 1 },
           { order: 100, n: 1 },
         ]);
+      });
+
+      it('references of several columns are shown, expanded, filtered and sorted by', async () => {
+        const { client } = await user();
+        const { body } = await client.get('/api/parcels?expand=line');
+        expect(
+          body.data.map(({ id, line, order, line_no }: Record<string, unknown>) => [id, line, order, line_no]),
+        ).toEqual([
+          [1, '9~2', 9, 2],
+          [2, '9~2', 9, 2],
+          [3, '100~1', 100, 1],
+          [4, '88~3', 88, 3],
+          [5, null, null, null],
+          [6, null, 9, null],
+        ]);
+        expect(
+          body.data.map(({ expand }: { expand: { line: { product: string } | null } }) => expand.line?.product),
+        ).toEqual(
+          // The line of 3 is hidden.
+          ['tea', 'tea', undefined, 'tea', undefined, undefined],
+        );
+        const asked = async (path: string) => idsOf((await client.get(path)).body.data);
+        expect(await asked('/api/parcels?line=9~2')).toEqual([1, 2]);
+        expect(await asked('/api/parcels?line=9~3')).toEqual([]);
+        const without = await client.post('/api/parcels/query', { filter: 'line is null' });
+        expect(idsOf(without.body.data)).toEqual([5, 6]);
+        expect(await asked('/api/order_lines?parcels_any=2')).toEqual(['9~2']);
+        const queried = await client.post('/api/order_lines/query', {
+          filter: 'count(parcels as p, p.weight > 5) > 0 and any(parcels as p, p.weight < $w)',
+          params: { w: 15 },
+          expand: { parcels: { sort: ['-weight'], count: true } },
+        });
+        expect(idsOf(queried.body.data), queried.text).toEqual(['9~2']);
+        expect(idsOf(queried.body.data[0].expand.parcels)).toEqual([2, 1]);
+        const through = await client.post('/api/parcels/query', {
+          filter: 'line.order.buyer in ["ann", "bob"] and line in ["9~2", "88~3"]',
+          sort: ['-line.pieces', 'id'],
+        });
+        expect(idsOf(through.body.data), through.text).toEqual([4, 1, 2]);
+        const groups = await client.post('/api/parcels/aggregate', { group_by: ['line'], measures: { n: 'count' } });
+        expect(groups.body.data).toContainEqual({ line: '9~2', n: 2 });
+      });
+
+      it('a write of the members is judged by the record that they refer to', async () => {
+        const { client } = await user();
+        const create = (data: object) => client.post('/api/parcels', { data });
+        const made = await create({ id: 20, order: 9, line_no: 2, weight: 1 });
+        expect([made.status, made.body.data?.line], made.text).toEqual([201, '9~2']);
+        expect((await create({ id: 21, order: 9, line_no: 10 })).status).toBe(403);
+        const [hidden, missing] = [
+          await create({ id: 22, order: 100, line_no: 1 }),
+          await create({ id: 22, order: 100, line_no: 7 }),
+        ];
+        expect(hidden.status).toBe(422);
+        expect(hidden.body.errors).toEqual(missing.body.errors);
+        expect((await create({ id: 22, order: 9 })).body.errors).toEqual([
+          {
+            pointer: '/data/line_no',
+            code: 'required',
+            detail: '`order` and `line_no` refer to one record of `order_lines`; give all of them',
+          },
+        ]);
+        expect((await create({ id: 22, line: '9~2' })).body.errors[0].code).toBe('read_only');
+        const change = (data: object) => client.patch('/api/parcels/20', { data });
+        expect((await change({ order: 88, line_no: 3 })).body.data.line).toBe('88~3');
+        expect((await change({ order: 9, line_no: 10 })).status).toBe(403);
+        expect((await change({ line_no: 10 })).status).toBe(422);
+        expect((await change({ order: null, line_no: null })).status).toBe(403);
+        expect((await change({ weight: 2 })).body.data).toMatchObject({ line: '88~3', weight: 2 });
+        expect((await client.delete('/api/parcels/20')).status).toBe(204);
       });
 
       it('statements compare the columns of the key, whose index serves them', () => {
