@@ -1,7 +1,8 @@
 /**
  * `vitest run` runs every suite. `--mode quick` leaves out what is tagged `long`, and starts no PostgreSQL. `--mode partitions`
  * runs what is tagged `partitions` on hash-partitioned tables: other names of constraints, no system columns, row locks and
- * foreign keys across partitions.
+ * foreign keys across partitions. `--mode package` runs what is tagged `registry`, which installs packages from there: it belongs
+ * to a release and to CI, and the other suites need no network.
  */
 import { accessSync, constants, globSync, readFileSync, statfsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
@@ -33,7 +34,7 @@ function memoryFolder(): string | undefined {
 }
 
 export default defineConfig(({ mode }) => {
-  const [isQuick, isPartitions] = [mode === 'quick', mode === 'partitions'];
+  const [isQuick, isPartitions, isPackage] = [mode === 'quick', mode === 'partitions', mode === 'package'];
   // Read by test/support/vitest/global.ts.
   if (isQuick) process.env.TEST_QUICK = '1';
   // Read by test/support/partitioned.ts.
@@ -45,9 +46,10 @@ export default defineConfig(({ mode }) => {
   process.env.NODE_COMPILE_CACHE ??= compileCache();
   return {
     test: {
-      include: isPartitions ? [...tagged('partitions')] : ['test/**/*.test.ts'],
-      exclude: isQuick ? [...tagged('long')] : [],
+      include: isPartitions ? [...tagged('partitions')] : isPackage ? [...tagged('registry')] : ['test/**/*.test.ts'],
+      exclude: isPackage ? [] : [...tagged('registry'), ...(isQuick ? tagged('long') : [])],
       tags: [
+        { name: 'registry', description: 'installs packages from their registry: of `npm run test:package` only' },
         { name: 'long', description: 'takes seconds: starts processes, tries every character or combination' },
         { name: 'partitions', description: 'about records, and also true on hash-partitioned tables' },
       ],

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { decide } from '../src/policy/access.ts';
 import { loadSchema } from '../src/schema/file/load-file.ts';
-import { describeOnBoth } from './support/service.ts';
+import { describeOnOne } from './support/service.ts';
 import { followTour } from './support/tour.ts';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
@@ -18,7 +18,7 @@ test('the README shows the SQL of the sample', () => {
   expect(where.values).toEqual([id, id]);
 });
 
-describeOnBoth('the tour of the README', (service) => {
+describeOnOne('the tour of the README', (service) => {
   test('every line of the tour answers as promised, in order', () => followTour(service.url));
 });
 

@@ -3,14 +3,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
-import { describeOnBoth, describeOnOne, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { GUESTS_SCHEMA, newApiKey } from './keyed.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD } from './people.ts';
 
 const NOBODY = '01890000-0000-7000-8000-000000000000';
 
-describeOnBoth(
+describeOnOne(
   'administration',
   (service) => {
     let admin: User;

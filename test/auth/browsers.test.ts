@@ -1,13 +1,13 @@
 // @module-tag long
 /** The cookie and other sites: its flags, requests across origins, login CSRF. */
 import { expect, test } from 'vitest';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { codeOf, login, newPerson, PASSWORD, register, SCHEMA } from './people.ts';
 
 const FRIEND = 'https://app.example';
 const OPTIONS = { schema: `${SCHEMA}\norigins: ['${FRIEND}']\n` };
 
-describeOnBoth(
+describeOnOne(
   'other sites',
   (service) => {
     const own = () => new URL(service.url).origin;
@@ -89,7 +89,7 @@ describeOnBoth(
   OPTIONS,
 );
 
-describeOnBoth(
+describeOnOne(
   'a service that the world reaches by https',
   (service) => {
     test('sets its cookies for https only', async () => {
@@ -107,7 +107,7 @@ describeOnBoth(
   { schema: SCHEMA, env: { BASE_URL: 'https://api.example/' } },
 );
 
-describeOnBoth(
+describeOnOne(
   'a service that the world reaches by http',
   (service) => {
     test('sets its cookies for https as well: only loopback is exempt', async () => {

@@ -1,7 +1,7 @@
 /** A change of address: proofs of both sides, the notice to the old mailbox, and the sessions that end. */
 import { afterAll, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
-import { describeOnBoth, describeOnOne } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, register, SCHEMA } from './people.ts';
 import { SmtpServer, tokenIn } from './smtp-server.ts';
@@ -11,7 +11,7 @@ const smtp = new SmtpServer();
 await smtp.start();
 afterAll(() => smtp.close());
 
-describeOnBoth(
+describeOnOne(
   'a change of address',
   (service) => {
     const confirm = (token: string, client = service.anonymous) =>

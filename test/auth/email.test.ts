@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Mailer, mailErrorOf } from '../../src/auth/mail/mail.ts';
 import { raw } from '../../src/sql.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA } from './people.ts';
 
@@ -24,7 +24,7 @@ async function tokenFor(to: string, nth = 1): Promise<string> {
   return /(?:^|=)([\w-]{43})$/m.exec(text)![1]!;
 }
 
-describeOnBoth(
+describeOnOne(
   'mail',
   (service) => {
     const { anonymous: send } = {

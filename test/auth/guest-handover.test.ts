@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseSchema } from '../../src/schema/load.ts';
 import { sql } from '../../src/sql.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { newEmail, PASSWORD, tokensOf } from './people.ts';
 
 const CARTS = `
@@ -25,7 +25,7 @@ collections:
     access: { create: true, list: true, read: true }
 `;
 
-describeOnBoth(
+describeOnOne(
   'a guest becomes a user',
   (service) => {
     const guest = async () => {

@@ -1,7 +1,7 @@
 /** Invitations: who may send them, the account that they make, and the ways in which they end. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { newApiKey } from './keyed.ts';
 import { codeOf, login, newEmail, PASSWORD } from './people.ts';
@@ -28,7 +28,7 @@ const smtp = new SmtpServer();
 await smtp.start();
 afterAll(() => smtp.close());
 
-describeOnBoth(
+describeOnOne(
   'invitations',
   (service) => {
     let lead: User;

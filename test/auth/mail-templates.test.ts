@@ -7,7 +7,7 @@ import { preferredLanguage } from '../../src/auth/mail/languages.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { raw } from '../../src/sql.ts';
 import { run } from '../support/process.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { login, newPerson, register, SCHEMA } from './people.ts';
 import { SmtpServer } from './smtp-server.ts';
@@ -32,7 +32,7 @@ await writeFile(
   '<b><%= it.app %></b> <i><%= it.user.nick %></i> <a href="<%= it.link %>">x</a>\n',
 );
 
-describeOnBoth(
+describeOnOne(
   'templates of mails',
   (service) => {
     const reset = async (email: string, language?: string) => {
@@ -105,7 +105,7 @@ describeOnBoth(
   { schema: LOCALES + MAIL, env: { SMTP_URL: smtp.url } },
 );
 
-describeOnBoth(
+describeOnOne(
   'a service without notices',
   (service) => {
     test('no sign-in is mailed', async () => {

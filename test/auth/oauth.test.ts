@@ -2,7 +2,7 @@
 /** Signing in through a real OpenID provider, as a browser does it; and what must not work. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkPreset } from '../../src/auth/oauth/oauth-provider.ts';
-import { describeOnBoth, type TestService } from '../support/service.ts';
+import { describeOnOne, type TestService } from '../support/service.ts';
 import { codeOfApp, unspentCode } from './authenticator.ts';
 import {
   answerJson,
@@ -60,7 +60,7 @@ test.each(['nothing', 'twitter', 'auth0', '__proto__', 'disqus-'])('the start re
   expect(() => checkPreset({ ...provider, preset: 'google' })).not.toThrow();
 });
 
-describeOnBoth(
+describeOnOne(
   'oauth',
   (service) => {
     beforeAll(() => idp.open([`${service.url}${CALLBACK}`, `${service.url}/api/auth/oauth/posting/callback`]));
@@ -330,10 +330,8 @@ describeOnBoth(
       expect(problem(await browser.visit(callback.href))).toBe('400 oauth_failed');
     });
 
-    // Until the service gives up, five seconds each; no database plays a part in it.
-    const waits = service.kind === 'embedded';
-    /** Waits while the next tests run. */
-    let silent: Promise<Page> | undefined;
+    /** Waits while the next tests run, until the service gives up. */
+    let silent: Promise<Page>;
     const isSilent = Promise.withResolvers<void>();
     test('a provider that is down or lies about itself causes 503', async () => {
       idp.spoiled.set(
@@ -347,10 +345,8 @@ describeOnBoth(
         }),
       );
       idp.spoiled.set('/silent/.well-known/openid-configuration', () => isSilent.resolve());
-      if (waits) {
-        silent = new Browser().visit(start(service, '', 'silent'));
-        await isSilent.promise;
-      }
+      silent = new Browser().visit(start(service, '', 'silent'));
+      await isSilent.promise;
       const names = ['dead', 'liar'];
       const pages = await Promise.all(names.map((name) => new Browser().visit(start(service, '', name))));
       expect(pages.map(problem)).toEqual(names.map(() => '503 unavailable'));
@@ -365,7 +361,7 @@ describeOnBoth(
       ],
       ['token: 500 without a body', '/token', (_, response) => void response.writeHead(500).end()],
       ['token: the line is cut', '/token', (request) => void request.socket.destroy()],
-      ...(waits ? [['token: nothing comes', '/token', () => {}] satisfies Failure] : []),
+      ['token: nothing comes', '/token', () => {}],
       ['token: temporarily_unavailable', '/token', answerJson(503, { error: 'temporarily_unavailable' })],
       ['profile: 503', '/me', (_, response) => void response.writeHead(503).end()],
       ['profile: the line is cut', '/me', (request) => void request.socket.destroy()],
@@ -383,8 +379,8 @@ describeOnBoth(
       },
     );
 
-    test.runIf(waits)('a provider that does not answer causes 503 in time', async () => {
-      const page = (await silent)!;
+    test('a provider that does not answer causes 503 in time', async () => {
+      const page = await silent;
       expect([problem(page), page.headers.get('retry-after')]).toEqual(['503 unavailable', '5']);
     });
 

@@ -6,7 +6,7 @@ import { SetupOffer } from '../../src/auth/accounts/setup-offer.ts';
 import { newSecret } from '../../src/auth/sessions/secrets.ts';
 import { raw, sql, text, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
-import { describeOnBoth, describeOnOne } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { codeOf, cookieOf, login, newEmail, newPerson, PASSWORD, register, SCHEMA } from './people.ts';
 import { SmtpServer, tokenIn } from './smtp-server.ts';
@@ -18,7 +18,7 @@ const smtp = new SmtpServer();
 await smtp.start();
 afterAll(() => smtp.close());
 
-describeOnBoth(
+describeOnOne(
   'pages of accounts',
   (service) => {
     const get = (path: string) => service.anonymous.get(`/auth/${path}`);

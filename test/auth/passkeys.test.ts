@@ -5,7 +5,7 @@ import { sql, uuid } from '../../src/sql.ts';
 import { Browser, type Page } from '../support/browser/browser.ts';
 import { describeInBrowser } from '../support/browser/describe-in-browser.ts';
 import type { Answer } from '../support/client.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { codeOfApp, newEnrolled, unspentCode } from './authenticator.ts';
 import { codeOf, login, newPerson, PASSWORD, type Tokens, tokensOf } from './people.ts';
 
@@ -20,7 +20,7 @@ const idOf = (credential: object): string =>
   Buffer.from((credential as { credentialId: string }).credentialId, 'base64').toString('base64url');
 type Credential = { id: string; response: Record<string, string> };
 
-describeOnBoth(
+describeOnOne(
   'passkeys',
   (service) => {
     describeInBrowser('with a virtual authenticator', () => {

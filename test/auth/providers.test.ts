@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { IdTokenVerifier } from '../../src/auth/oauth/id-tokens.ts';
 import { checkPreset } from '../../src/auth/oauth/oauth-provider.ts';
-import { describeOnBoth, describeOnOne, type TestService } from '../support/service.ts';
+import { describeOnOne, type TestService } from '../support/service.ts';
 import { codeOfApp } from './authenticator.ts';
 import { Browser, type Page } from './identity-provider.ts';
 import { newEmail, SCHEMA } from './people.ts';
@@ -208,7 +208,7 @@ describeOnOne(
   OPTIONS,
 );
 
-describeOnBoth(
+describeOnOne(
   'identities of one’s own',
   (service) => {
     const link = async (user: { readonly token: string }, name: Name, account: Account, browser = new Browser()) => {

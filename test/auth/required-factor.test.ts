@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { codeOfApp, newEnrolled } from './authenticator.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, tokensOf } from './people.ts';
@@ -21,7 +21,7 @@ collections:
   users: { fields: { pay: { type: int, access: { read: [{ roles: [editor] }] } } } }
 `;
 
-describeOnBoth(
+describeOnOne(
   'roles that need a second factor',
   (service) => {
     const newUser = async (...roles: readonly string[]) => {

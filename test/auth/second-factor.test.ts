@@ -9,7 +9,7 @@ import {
 import { issueProof } from '../../src/auth/mail/email-tokens.ts';
 import { raw, sql, text, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { codeOfApp, newEnrolled, unspentCode } from './authenticator.ts';
 import { codeOf, login, newPerson, PASSWORD, refresh, register, TOKEN_KEYS, tokensOf } from './people.ts';
 
@@ -22,7 +22,7 @@ collections:
 `;
 const WRONG = '401 invalid_credentials';
 
-describeOnBoth(
+describeOnOne(
   'a second factor',
   (service) => {
     const firstStep = (email: string, password = PASSWORD) =>
@@ -360,7 +360,7 @@ describeOnBoth(
   { schema: SCHEMA },
 );
 
-describeOnBoth(
+describeOnOne(
   'limits of codes',
   (service) => {
     test('an account has fifty wrong codes in a quarter of an hour, over all challenges', async () => {

@@ -4,13 +4,13 @@ import { SetupOffer } from '../../src/auth/accounts/setup-offer.ts';
 import { Auth } from '../../src/auth/auth.ts';
 import { newSecret } from '../../src/auth/sessions/secrets.ts';
 import { raw } from '../../src/sql.ts';
-import { cheapPasswords, describeOnBoth, describeOnOne } from '../support/service.ts';
+import { cheapPasswords, describeOnOne } from '../support/service.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, SCHEMA } from './people.ts';
 
 const setup = new SetupOffer();
 const HOUR_MS = 3_600_000;
 
-describeOnBoth(
+describeOnOne(
   'the first administrator',
   (service) => {
     const post = (token: string, email = newEmail('first'), password = PASSWORD) =>

@@ -1,7 +1,7 @@
 /** Facts of a session in rules: the second factor, and the time of the sign-in, which a confirmation renews. */
 import { expect, test } from 'vitest';
 import { raw, sql, uuid } from '../../src/sql.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, tokensOf } from './people.ts';
 
 const SCHEMA = `
@@ -22,7 +22,7 @@ collections:
 const sessionOf = (access: string): string =>
   JSON.parse(Buffer.from(access.split('.')[1]!, 'base64url').toString()).sid;
 
-describeOnBoth(
+describeOnOne(
   'facts of a session',
   (service) => {
     const aged = async (access: string): Promise<void> => {
@@ -116,7 +116,7 @@ describeOnBoth(
   { schema: SCHEMA },
 );
 
-describeOnBoth(
+describeOnOne(
   'limits of confirmations',
   (service) => {
     test('wrong passwords of confirmations are counted as those of logins, and audited', async () => {

@@ -1,7 +1,7 @@
 /** `register: { verify: true }`: a login needs a verified address. */
 import { afterAll, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
-import { describeOnBoth, describeOnOne } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { codeOf, login, newEmail, PASSWORD, register, SCHEMA } from './people.ts';
 import { SmtpServer, tokenIn } from './smtp-server.ts';
@@ -11,7 +11,7 @@ const smtp = new SmtpServer();
 await smtp.start();
 afterAll(() => smtp.close());
 
-describeOnBoth(
+describeOnOne(
   'logins with a verified address',
   (service) => {
     const tryLogin = (email: string, password = PASSWORD) =>

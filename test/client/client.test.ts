@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { BylawError, createClient, etagOf, SecondFactorNeeded, type TokenStorage } from '../../src/client/client.ts';
 import { codeOfApp } from '../auth/authenticator.ts';
 import { bundleForBrowser, compressedSize } from '../support/browser/bundle.ts';
-import { describeOnBoth, type TestService } from '../support/service.ts';
+import { describeOnOne, type TestService } from '../support/service.ts';
 
 interface Document {
   readonly id: string;
@@ -57,7 +57,7 @@ function spied(answer?: (url: string, init: RequestInit) => Promise<Response> | 
   return { sent, fetch: spy };
 }
 
-describeOnBoth('the client', (service) => {
+describeOnOne('the client', (service) => {
   test('a user registers, logs in, reads the own account, and logs out', async () => {
     const client = clientOf(service);
     const credentials = { email: `new.${Date.now()}@example.org`, password: 'lovelace and babbage' };
@@ -279,7 +279,7 @@ function browserFetch(origin: string): { readonly fetch: Fetch; readonly cookies
   return { fetch: keeping, cookies };
 }
 
-describeOnBoth('the client with cookies', (service) => {
+describeOnOne('the client with cookies', (service) => {
   test('a client with cookies keeps and sends no token', async () => {
     const storage = new MemoryStorage();
     const browser = browserFetch(service.url);
@@ -300,7 +300,7 @@ describeOnBoth('the client with cookies', (service) => {
   });
 });
 
-describeOnBoth('a batch of the client', (service) => {
+describeOnOne('a batch of the client', (service) => {
   test('a batch is a single request, which is retried with the same key if its response was lost', async () => {
     let sends = 0;
     const keys = new Set<string | null>();

@@ -1,7 +1,7 @@
 /** The requests of `query` and its pages, against responses in the form of the contract. */
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 
 /** Answers each request with the next of `pages`, and keeps the bodies. */
 function answering(pages: readonly object[]) {
@@ -46,7 +46,7 @@ test('an awaited query gives the first page, and is retried like every read', as
   expect(bodies).toEqual([{}, {}]);
 });
 
-describeOnBoth('a query of the running service', (service) => {
+describeOnOne('a query of the running service', (service) => {
   test('a query reads its pages in order, and reports the error of a filter', async () => {
     const { email, password } = await service.user();
     const client = createClient(service.url);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { describeGoing, GOING } from './going.ts';
 import { describeHours } from './hours.ts';
 import { bytesOf, temporaryFolder, upload } from './sending.ts';
@@ -40,7 +40,7 @@ const stored = (): readonly string[] =>
     .map(({ parentPath, name }) => join(parentPath, name));
 const bytesFor = (id: string): readonly string[] => stored().filter((place) => place.includes(id));
 
-describeOnBoth(
+describeOnOne(
   'kept files',
   (service) => {
     let admin: User;

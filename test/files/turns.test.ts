@@ -9,7 +9,7 @@ import { StoringTurns } from '../../src/files/storage/storing-turns.ts';
 import { QueuePerKey } from '../../src/queue-per-key.ts';
 import { newRecordId } from '../../src/record-id.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { temporaryFolder, upload } from './sending.ts';
 import { startUpload, until } from './streaming.ts';
 
@@ -75,7 +75,7 @@ collections:
 `;
 
 const uploadsOf = (place: string | undefined) =>
-  describeOnBoth(
+  describeOnOne(
     `uploads into ${place === undefined ? 'a folder' : 'a bucket'}`,
     (service) => {
       let ann: User;

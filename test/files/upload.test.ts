@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { BOUNDARY, bytesOf, FORM_TYPE, fileHead, formOf, rawly, TAIL, temporaryFolder, upload } from './sending.ts';
 
 const FOLDER = temporaryFolder();
@@ -30,7 +30,7 @@ const stored = (): readonly string[] =>
     .filter((entry) => entry.isFile() && entry.name !== 'mark' && !entry.parentPath.endsWith('/trash'))
     .map(({ parentPath, name }) => join(parentPath, name));
 
-describeOnBoth(
+describeOnOne(
   'uploads',
   (service) => {
     let ann: User;

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { expect, test } from 'vitest';
 import { type Caller, currentCaller } from '../../src/caller.ts';
 import type { Database } from '../../src/database/contract.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 /** The counts of requests, held until the gate opens. */
@@ -25,7 +25,7 @@ const held = async (db: Database): Promise<Database> => {
   return { ...db, rows, replicaFor: () => ({ rows, run: db.run }) };
 };
 
-describeOnBoth(
+describeOnOne(
   'a client who leaves',
   (service) => {
     test('a service drops the count of a client who has left, and gives that of one who waits', async () => {

@@ -4,11 +4,11 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
-import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeOnOne, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-describeOnBoth(
+describeOnOne(
   'the wire',
   (service) => {
     let ann: User;

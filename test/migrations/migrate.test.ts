@@ -6,7 +6,7 @@ import { readCatalog } from '../../src/migrations/catalog.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
+import { KINDS, ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
 
 const collections = (text: string): string => `collections:\n${text}`;
 const FIRST = collections(`
@@ -362,7 +362,7 @@ describe.each(KINDS)('a migration from strings to ints on %s', (kind) => {
   });
 });
 
-describe.each(KINDS)('a migration of decimals on %s', (kind) => {
+describe.each(ONE_KIND)('a migration of decimals on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
@@ -388,7 +388,7 @@ describe.each(KINDS)('a migration of decimals on %s', (kind) => {
   });
 });
 
-describe.each(KINDS)('a migration of bytes on %s', (kind) => {
+describe.each(ONE_KIND)('a migration of bytes on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
@@ -417,7 +417,7 @@ describe.each(KINDS)('a migration of bytes on %s', (kind) => {
   });
 });
 
-describe.each(KINDS)('a migration of lists on %s', (kind) => {
+describe.each(ONE_KIND)('a migration of lists on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
@@ -444,7 +444,7 @@ describe.each(KINDS)('a migration of lists on %s', (kind) => {
   });
 });
 
-describe.each(KINDS)('a migration of numbers on %s', (kind) => {
+describe.each(ONE_KIND)('a migration of numbers on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);

@@ -96,7 +96,7 @@ describe.runIf(hasPostgres)('a migration of tables in use', () => {
 
     let steps = Number.POSITIVE_INFINITY;
     // The fuzz of migrations stops at every place.
-    for (let stop = 0; stop <= steps; stop += 3) {
+    for (let stop = 0; stop <= steps; stop += 7) {
       const db = await opened();
       await fill(db);
       let seen = 0;

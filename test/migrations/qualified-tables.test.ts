@@ -6,7 +6,7 @@ import { planMigration } from '../../src/migrations/migration.ts';
 import { BackgroundStatistics } from '../../src/records/page/table-statistics.ts';
 import { storedTables } from '../../src/schema/model/stored-names.ts';
 import { raw } from '../../src/sql.ts';
-import { type Caller, KINDS, openKind, refusal, schemaOf, World } from '../support/store-world.ts';
+import { type Caller, ONE_KIND, openKind, refusal, schemaOf, World } from '../support/store-world.ts';
 
 const ACCESS = 'access: { list: true, read: true, create: true, update: true, delete: true }';
 const schemaText = (orderFields: string): string => `
@@ -38,7 +38,7 @@ const FIRST = 'total: { type: int, index: true }, label: { type: string, unique:
 const LATER =
   'sum: { type: int, was: total }, label: { type: string, max: 40, search: true }, more: { type: int, unique: true }';
 
-describe.each(KINDS)('tables of another schema on %s', (kind) => {
+describe.each(ONE_KIND)('tables of another schema on %s', (kind) => {
   let db: Database;
   let ann: Caller;
   beforeAll(async () => {

@@ -7,7 +7,7 @@ import { readCatalog } from '../../src/migrations/catalog.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import { raw } from '../../src/sql.ts';
-import { hasPostgres, KINDS, openKind, postgresUrl, schemaOf } from '../support/store-world.ts';
+import { hasPostgres, ONE_KIND, openKind, postgresUrl, schemaOf } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
 
 const things = (fields: string, more = ''): ReturnType<typeof schemaOf> =>
@@ -25,7 +25,7 @@ async function refusal(db: Database, schema: ReturnType<typeof schemaOf>, allowD
   return (error as MigrationRefused).message;
 }
 
-describe.each(KINDS)('two versions on %s', (kind) => {
+describe.each(ONE_KIND)('two versions on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);

@@ -5,12 +5,12 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { planMigration } from '../../src/migrations/migration.ts';
 import { migrateOptions } from '../../src/service/system-tables.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
+import { ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
 
 const collection = (notes: string, name = 'notes') => schemaOf(`collections: { ${name}: { ${notes} } }`);
 const BEFORE = collection('soft_delete: true, fields: { title: string, n: int }');
 
-describe.each(KINDS)('soft deletion in migrations (%s)', (kind) => {
+describe.each(ONE_KIND)('soft deletion in migrations (%s)', (kind) => {
   let db: Database;
   beforeEach(async () => {
     db = await openKind(kind);
@@ -65,7 +65,7 @@ describe.each(KINDS)('soft deletion in migrations (%s)', (kind) => {
   });
 });
 
-test.each(KINDS)('a history follows its collection, and a second plan is empty (%s)', async (kind) => {
+test.each(ONE_KIND)('a history follows its collection, and a second plan is empty (%s)', async (kind) => {
   const db = await openKind(kind);
   const before = collection('history: true, fields: { title: string }');
   await applyMigration(db, before, migrateOptions());

@@ -6,7 +6,7 @@ import { MigrationRefused, planMigration } from '../../src/migrations/migration.
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
+import { ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
 
 const pages = (slug: string, more = 'archived: { type: bool, required: true, default: false }'): Schema =>
   schemaOf(`
@@ -50,7 +50,7 @@ async function refused(schema: Schema, options: object = {}): Promise<string> {
   return (error as Error).message;
 }
 
-describe.each(KINDS)('unique keys on %s', (kind) => {
+describe.each(ONE_KIND)('unique keys on %s', (kind) => {
   async function open(schema: Schema): Promise<void> {
     db = await openKind(kind);
     await applyMigration(db, schema);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { call, type Loaded, loadFilms } from '../../bench/movies/client.ts';
 import { type Film, LAST_TRUSTED_YEAR, readFilms, releasedAt, toFilm } from '../../bench/movies/films.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnOne } from '../support/service.ts';
 
 const schema = readFileSync(new URL('../../bench/movies/bylaw.yaml', import.meta.url), 'utf8');
 const USERS = ['ada', 'ben', 'cleo'].map((name) => ({
@@ -36,7 +36,7 @@ test('the reader parses the whole set', () => {
   expect(films.filter((film) => film.fields.title === null)).toHaveLength(1);
 });
 
-describeOnBoth(
+describeOnOne(
   'a slice of the films, loaded over the API',
   (service) => {
     // Every 20th film, so that drafts, nulls and odd titles are among them.

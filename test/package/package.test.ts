@@ -1,4 +1,4 @@
-// @module-tag long
+// @module-tag registry
 /**
  * Installs the package into an empty folder as a user does, on the oldest supported Node and on
  * this one.

@@ -6,13 +6,13 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
-import { describeOnBoth, describeRoutes, type User } from '../support/service.ts';
+import { describeOnBoth, describeRoutesOnOne, type User } from '../support/service.ts';
 
 const read = (file: string): string => readFileSync(join(import.meta.dirname, file), 'utf8');
 const SCHEMA = read('field-rules.yaml') + read('capabilities.yaml');
 type Json = Answer['body'];
 
-describeRoutes(
+describeRoutesOnOne(
   'capabilities',
   (service) => {
     let ann: User;

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
-import { describeRoutes, type User } from '../support/service.ts';
+import { describeRoutesOnOne, type User } from '../support/service.ts';
 import { insertRecord } from '../support/system-records.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'checks.yaml'), 'utf8');
 const [EARLY, LATE] = ['2026-01-01T00:00:00.000000Z', '2026-01-02T00:00:00.000000Z'];
 const AT = { created_at: EARLY, updated_at: EARLY };
 
-describeRoutes(
+describeRoutesOnOne(
   'checks',
   (service) => {
     let ann: User;

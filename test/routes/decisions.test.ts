@@ -2,9 +2,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer, Client } from '../support/client.ts';
 import { makeTag, NOBODY, outcomeOf, saidBy } from '../support/records.ts';
-import { describeRoutes, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeRoutesOnOne, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
-describeRoutes(
+describeRoutesOnOne(
   'decisions',
   (service) => {
     let ann: User;

@@ -3,7 +3,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { NOBODY } from '../support/records.ts';
-import { describeRoutes, type User } from '../support/service.ts';
+import { describeRoutesOnOne, type User } from '../support/service.ts';
 import { insertRecord } from '../support/system-records.ts';
 
 const SCHEMA = `
@@ -48,7 +48,7 @@ collections:
 const AT = { created_at: '2026-01-01T00:00:00.000000Z', updated_at: '2026-01-01T00:00:00.000000Z' };
 const STANDARD = 'the access rules do not allow this';
 
-describeRoutes(
+describeRoutesOnOne(
   'messages of rules',
   (service) => {
     let ann: User;

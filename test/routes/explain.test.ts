@@ -5,12 +5,12 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { readAudit } from '../../src/auth/audit-trail.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'field-rules.yaml'), 'utf8');
 type Json = Answer['body'];
 
-describeOnBoth(
+describeOnOne(
   'explanations',
   (service) => {
     let ann: User;
@@ -243,7 +243,7 @@ describeOnBoth(
   { schema: SCHEMA },
 );
 
-describeOnBoth(
+describeOnOne(
   'the limit of questions',
   (service) => {
     test('an asker has ten questions a second, and another one has their own', async () => {

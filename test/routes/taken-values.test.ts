@@ -9,7 +9,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
-import { describeRoutes, type TestService, type User } from '../support/service.ts';
+import { describeRoutesOnOne, type TestService, type User } from '../support/service.ts';
 
 const SCHEMA = `
 roles: { admin: { assigns: [member, lead] }, lead: {}, member: {} }
@@ -205,7 +205,7 @@ const OF_PLACES: readonly Case[] = [
   { name: 'and a taken value', data: ({ free }) => ({ cover: free, slug: 'taken' }), expected: TAKEN },
 ];
 
-describeRoutes('a taken value', (service) => suite(service), { schema: SCHEMA });
+describeRoutesOnOne('a taken value', (service) => suite(service), { schema: SCHEMA });
 
 function suite(service: TestService): void {
   let ann: User;

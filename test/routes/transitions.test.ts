@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Answer } from '../support/client.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
-import { describeRoutes, type User } from '../support/service.ts';
+import { describeRoutesOnOne, type User } from '../support/service.ts';
 import { insertRecord } from '../support/system-records.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'transitions.yaml'), 'utf8');
@@ -32,7 +32,7 @@ test.each(PAIRS)('the predicate of the transition from %s to %s is its definitio
   expect(violated!.specialise(REQUEST).test(record, NO_ROWS, { ...record, stage: to })).toBe(!follows(from, to));
 });
 
-describeRoutes(
+describeRoutesOnOne(
   'transitions',
   (service) => {
     let ann: User;

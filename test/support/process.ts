@@ -32,8 +32,14 @@ function environmentWith(env: Run['env'] = {}): Record<string, string | undefine
   return { ...Object.fromEntries(inherited), ...env };
 }
 
+/**
+ * The embedded engine of a child lives for seconds: V8 optimises its code after ten times as much work as by default, which is
+ * a fifth of the processor's time of a start.
+ */
+const ENGINE_OPTIONS = ['--wasm-tiering-budget=130000000'];
+
 function start({ args, env = {}, cwd, main = MAIN }: Run): ChildProcess {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [...ENGINE_OPTIONS, main, ...args], {
     env: environmentWith({ NODE_COMPILE_CACHE: compileCache(), ...env }),
     stdio: ['pipe', 'pipe', 'pipe'],
     cwd,

@@ -224,6 +224,20 @@ export function describeRoutes(
   options: ServiceOptions = {},
 ): void {
   describeOnBoth(name, suite, options);
+  describeAsDistributed(name, suite, options);
+}
+
+/** Routes of records that no database answers differently: the suite on one, and with all collections distributed. */
+export function describeRoutesOnOne(
+  name: string,
+  suite: (service: TestService) => void,
+  options: ServiceOptions = {},
+): void {
+  describeOnOne(name, suite, options);
+  describeAsDistributed(name, suite, options);
+}
+
+function describeAsDistributed(name: string, suite: (service: TestService) => void, options: ServiceOptions): void {
   const skip = hasPartitions || (inject('postgresUrl') === '' && clusterUrl === '');
   describe.skipIf(skip)(`${name} (distributed)`, () => runWith(new TestService('postgres', true), suite, options));
 }

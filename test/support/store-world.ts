@@ -21,6 +21,8 @@ export type Kind = 'embedded' | 'postgres';
 export const hasPostgres = inject('postgresUrl') !== '';
 /** The databases that there are here. */
 export const KINDS: readonly Kind[] = hasPostgres ? ['embedded', 'postgres'] : ['embedded'];
+/** That of a suite to which the two databases make no difference: PostgreSQL, if there is one. */
+export const ONE_KIND = KINDS.slice(-1);
 /** A schema of its own in the PostgreSQL of the run. */
 export const postgresUrl = (): Promise<string> => isolatedUrl(inject('postgresUrl'));
 

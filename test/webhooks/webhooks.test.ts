@@ -1,7 +1,7 @@
 /** Webhooks post the changes that the list of their key would show, in order and until they are taken. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { raw, type Sql, sql, text } from '../../src/sql.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { isSignedBy, type Received, Receiver } from './receiver.ts';
 
@@ -38,7 +38,7 @@ const env = { ORDERS_SECRET: `${SECRET} ${FORMER}`, BYLAW_ALLOW_PRIVATE: 'on' };
 
 afterAll(() => receiver.stop());
 
-describeOnBoth(
+describeOnOne(
   'webhooks',
   (service) => {
     let ann: User;

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { isAppRedirect } from '../../../src/auth/oauth/app-redirects.ts';
 import { sql } from '../../../src/sql.ts';
-import { describeOnBoth, describeOnOne, type TestService } from '../../support/service.ts';
+import { describeOnOne, type TestService } from '../../support/service.ts';
 import { codeOfApp } from '../authenticator.ts';
 import { Browser, type Page } from '../identity-provider.ts';
 import { newEmail, SCHEMA } from '../people.ts';
@@ -203,7 +203,7 @@ describeOnOne(
   { schema },
 );
 
-describeOnBoth(
+describeOnOne(
   'codes of native apps',
   (service) => {
     test('a code works once, also in a race', async () => {

@@ -1,7 +1,7 @@
 // @module-tag long
 /** The appointment book of docs/recipes/clinic: over HTTP on both databases, and its pages in a browser. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeOnBoth, type User } from '../../support/service.ts';
+import { describeOnOne, type User } from '../../support/service.ts';
 import { Product, showsPages } from './product.ts';
 
 const clinic = new Product('clinic');
@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 const inHours = (hours: number): string => new Date(Date.now() + hours * HOUR).toISOString();
 afterAll(() => clinic.close());
 
-describeOnBoth(
+describeOnOne(
   'the clinic',
   (service) => {
     let [pam, pete, dora, desk]: readonly User[] = [];

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sql, uuid } from '../../../src/sql.ts';
 import { SmtpServer } from '../../auth/smtp-server.ts';
 import type { Client } from '../../support/client.ts';
-import { describeOnBoth, type User } from '../../support/service.ts';
+import { describeOnOne, type User } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 import { Product, showsPages } from './product.ts';
 
@@ -27,7 +27,7 @@ test('both products have the same script and style of pages', () => {
   }
 });
 
-describeOnBoth(
+describeOnOne(
   'the recruiting tracker',
   (service) => {
     let [olga, ivy, ada, noel]: readonly User[] = [];

@@ -1,11 +1,11 @@
 // @module-tag long
 /** A few hundred hostile requests in every test run; `npm run fuzz -- http` is the long form. */
 import { expect, test } from 'vitest';
-import { describeOnBoth, ROUTES_SCHEMA } from '../../support/service.ts';
+import { describeOnOne, ROUTES_SCHEMA } from '../../support/service.ts';
 import { attack } from './attack.ts';
 import { makePeople, makeWorld, shapesOf, signIn } from './service.ts';
 
-describeOnBoth(
+describeOnOne(
   'hostile requests',
   (service) => {
     test('hostile requests cause no 5xx, hang or leak', async () => {

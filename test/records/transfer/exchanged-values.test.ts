@@ -5,7 +5,7 @@ import type { Database } from '../../../src/database/contract.ts';
 import { applyMigration } from '../../../src/migrations/apply-migration.ts';
 import { type Imported, ImportRejected, importRecords } from '../../../src/records/transfer/import-records.ts';
 import { raw } from '../../../src/sql.ts';
-import { KINDS, openKind, schemaOf } from '../../support/store-world.ts';
+import { ONE_KIND, openKind, schemaOf } from '../../support/store-world.ts';
 
 const SCHEMA = schemaOf(`
 roles: [admin, member]
@@ -81,7 +81,7 @@ function desk(n: number): Line {
   return { id: id(n), name: `desk ${n}`, floor: n, weight: n / 2, opened, room: id(20 + n), ...more };
 }
 
-describe.each(KINDS)('an import on %s', (kind) => {
+describe.each(ONE_KIND)('an import on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);

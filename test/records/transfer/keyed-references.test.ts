@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { ImportRejected, type ImportRequest, importRecords } from '../../../src/records/transfer/import-records.ts';
 import { raw } from '../../../src/sql.ts';
-import { KINDS, openKind, World } from '../../support/store-world.ts';
+import { ONE_KIND, openKind, World } from '../../support/store-world.ts';
 
 const SCHEMA = `
 roles: { member: {} }
@@ -21,7 +21,7 @@ collections:
 `;
 type Members = Readonly<Record<string, unknown>>;
 
-describe.each(KINDS)('references by a unique field (%s)', (kind) => {
+describe.each(ONE_KIND)('references by a unique field (%s)', (kind) => {
   let db: Database;
   let world: World;
   const imported = (collection: string, records: readonly Members[], more: Partial<ImportRequest> = {}) =>

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Row } from '../../../src/policy/types.ts';
 import type { Sql } from '../../../src/sql.ts';
-import { type Caller, KINDS, openKind, refusal, World } from '../../support/store-world.ts';
+import { type Caller, ONE_KIND, openKind, refusal, World } from '../../support/store-world.ts';
 
 /** The last one reads the body, so it is a rule of creates alone. */
 const RULES = [
@@ -85,7 +85,7 @@ function asCluster(db: Database, sent: (statement: Sql) => void): Database {
   });
 }
 
-describe.each(KINDS)('on %s, a create that is decided in the process', (kind) => {
+describe.each(ONE_KIND)('on %s, a create that is decided in the process', (kind) => {
   let db: Database;
   let plain: Caller;
   let here: Caller;

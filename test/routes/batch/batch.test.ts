@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../../fuzz/random.ts';
 import type { Answer, Client } from '../../support/client.ts';
 import { idsOf, NOBODY, outcomeOf } from '../../support/records.ts';
-import { describeRoutes, makePeople, ROUTES_SCHEMA, type User } from '../../support/service.ts';
+import { describeRoutesOnOne, makePeople, ROUTES_SCHEMA, type User } from '../../support/service.ts';
 
 const SCHEMA = ROUTES_SCHEMA + readFileSync(join(import.meta.dirname, 'batch.yaml'), 'utf8');
 type Operation = Readonly<Record<string, unknown>>;
@@ -22,7 +22,7 @@ const failure = (answer: Answer): readonly unknown[] => {
   return [status, code, answer.body.operation, ...rest];
 };
 
-describeRoutes(
+describeRoutesOnOne(
   'a batch',
   (service) => {
     let ann: User;

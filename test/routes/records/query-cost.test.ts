@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw } from '../../../src/sql.ts';
 import { outcomeOf } from '../../support/records.ts';
-import { describeRoutes, type User } from '../../support/service.ts';
+import { describeRoutesOnOne, type User } from '../../support/service.ts';
 
 const SCHEMA = `
 roles: [member]
@@ -23,7 +23,7 @@ collections:
 `;
 const ROWS = 3_000;
 
-describeRoutes(
+describeRoutesOnOne(
   'hostile queries',
   (service) => {
     let user: User;
