@@ -5,7 +5,7 @@
 import { v7 } from 'uuid';
 import type { Cells, Database, Queryable } from '../database/contract.ts';
 import { normalEmail } from '../schema/model/normal-email.ts';
-import { apiTime, empty, join, param, sql, text, typedLiteral, uuid } from '../sql.ts';
+import { apiTime, empty, join, param, type Sql, sql, text, typedLiteral, uuid } from '../sql.ts';
 
 type AuditEvent =
   | 'register'
@@ -89,14 +89,20 @@ const storable = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '') : value;
 
 export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<void> {
+  await db.run(auditing(entry));
+}
+
+/** The statement that records the event. `from` continues its SELECT: one event for each row. */
+export function auditing(entry: AuditEntry, from: Sql = empty): Sql {
   const { event, userId, actorId, sessionId, client, detail } = entry;
   const detailText = detail === undefined ? null : JSON.stringify(detail, storable);
-  await db.run(sql`
+  return sql`
     INSERT INTO "_auth_audit"
            (id, at, event, user_id, actor_id, session_id, ip, user_agent, request_id, detail)
-    VALUES (${uuid(v7())}, now(), ${text(event)}, ${uuid(userId ?? null)}, ${uuid(actorId ?? null)},
-            ${uuid(sessionId ?? null)}, ${text(clip(client?.ip))}, ${text(clip(client?.userAgent))},
-            ${text(clip(client?.requestId))}, ${text(detailText)})`);
+    SELECT ${uuid(v7())}, now(), ${text(event)}, ${uuid(userId ?? null)}, ${uuid(actorId ?? null)},
+           ${uuid(sessionId ?? null)}, ${text(clip(client?.ip))}, ${text(clip(client?.userAgent))},
+           ${text(clip(client?.requestId))}, ${text(detailText)}
+           ${from}`;
 }
 
 /** Events that one statement deletes. */

@@ -201,7 +201,7 @@ function checkBounds(ctx: Context, bounds: KeyBounds): void {
   if (!bounds.admitsAddress(ctx.state.address)) {
     throw new Problem('forbidden', 'this key may not be used from your address');
   }
-  if (!bounds.admitsOrigin(ctx.get('Origin'))) {
+  if (!bounds.admitsOrigin(ctx.req.headers.origin ?? '')) {
     throw new Problem('cross_origin', 'this key may be used by pages of its own origins only');
   }
 }

@@ -1,7 +1,8 @@
 /** A second factor: enrolment, sign-ins in two steps, recovery codes, removal. */
 import { expect, test } from 'vitest';
+import { Users } from '../../src/auth/accounts/users.ts';
 import {
-  closeChallenge,
+  closingChallenge,
   countWrongAnswer,
   type ReadChallenge,
   readChallenge,
@@ -166,11 +167,12 @@ describeOnOne(
       const { db } = service.app;
       const person = await newEnrolled(service.anonymous);
       const challenge = await challengeOf(person.email);
-      const [first, second] = [await readChallenge(db, challenge), await readChallenge(db, challenge)];
+      const users = new Users(db, service.app.schema);
+      const [first, second] = [await readChallenge(db, users, challenge), await readChallenge(db, users, challenge)];
       await countWrongAnswer(db, first!);
-      const close = (read: ReadChallenge) => db.transaction((tx) => closeChallenge(tx, read));
+      const close = async (read: ReadChallenge) => (await db.run(closingChallenge(read, raw('true')))) > 0;
       expect(await close(second!)).toBe(false);
-      const third = await readChallenge(db, challenge);
+      const third = await readChallenge(db, users, challenge);
       expect([third?.tries, await close(third!), await close(third!)]).toEqual([1, true, false]);
     });
 

@@ -6,15 +6,9 @@ import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
-import { type RequestClient, recordAudit } from '../audit-trail.ts';
+import { auditing, type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
-import {
-  type Challenged,
-  closeChallenge,
-  countWrongAnswer,
-  openChallenge,
-  readChallenge,
-} from '../factors/challenges.ts';
+import { type Challenged, countWrongAnswer, openChallenge, readChallenge } from '../factors/challenges.ts';
 import { type CodeCheck, wrongCode } from '../factors/code-check.ts';
 import { type FactorMethod, factorMethods } from '../factors/factor-rows.ts';
 import type { Limiter } from '../limits/limiter.ts';
@@ -117,28 +111,23 @@ export class Accounts {
     const { account, rehash } = await passwordCheck.run(claim, { event: 'login_failed' });
     if (account === undefined) throw new Problem('invalid_credentials', 'the email or the password is wrong');
     const newHash = rehash ? await passwords.hash(claim.password) : undefined;
-    const { id: userId } = account;
-    const store = async (tx: Transaction) => {
-      if (newHash !== undefined) await users.storePassword(tx, userId, newHash);
-    };
-    return this.signIn({ userId, method: 'password', client: claim.client, guest }, store);
+    const { id: userId, hasFactor } = account;
+    const store = newHash === undefined ? undefined : (tx: Transaction) => users.storePassword(tx, userId, newHash);
+    return this.signIn({ userId, method: 'password', client: claim.client, guest, hasFactor }, store);
   }
 
   /** Finishes a sign-in by the second factor. Throws `invalid_credentials` for every wrong input; `rate_limited`. */
   async answerChallenge({ challenge, method, code, client }: ChallengeAnswer): Promise<Issued> {
-    const { db, codes, limiter } = this.#parts;
+    const { db, users, codes, limiter } = this.#parts;
     await limiter.refresh(client);
-    const first = await readChallenge(db, challenge);
+    const first = await readChallenge(db, users, challenge);
     if (first === undefined) throw wrongCode();
-    const { userId, guest } = first;
+    const { userId, guest, user } = first;
     const onWrong = (): Promise<void> => countWrongAnswer(db, first);
-    const secrets = await codes.spend({ userId, code, method, client, onWrong }, async (tx) => {
-      if (!(await closeChallenge(tx, first))) throw wrongCode();
-      return this.#begin(tx, { userId, method: first.method, guest, client, secondFactor: true });
-    });
-    this.#parts.outbox.wake();
-    await this.guestEnded(guest);
-    return this.issue(secrets);
+    const begun = await codes.spend({ userId, code, method, client, challenge: first, onWrong }, (tx) =>
+      this.#begin(tx, { userId, method: first.method, guest, client, secondFactor: true }),
+    );
+    return this.#begun(begun, guest, user);
   }
 
   /** Throws `invalid_token`, `refresh_reused`, `rate_limited`. */
@@ -220,40 +209,48 @@ export class Accounts {
   async signIn(start: SignInStart, also?: (tx: Transaction) => Promise<void>): Promise<SignedIn> {
     // A code by mail verifies the address.
     if (start.userId !== undefined && start.method !== 'code') await this.#verified.check(start.userId, start.client);
-    const outcome = await this.#parts.db.transaction(async (tx) => {
+    const { db } = this.#parts;
+    // A single statement needs no transaction.
+    const isAsked = start.hasFactor === true && also === undefined;
+    const asked = isAsked ? await this.#challenge((statement) => db.write(statement), start) : undefined;
+    if (asked !== undefined) return asked;
+    const outcome = await db.transaction(async (tx) => {
       await also?.(tx);
-      return (await this.#challenge(tx, start)) ?? this.#begin(tx, start);
+      return (await this.#challenge((statement) => tx.rows(statement), start)) ?? this.#begin(tx, start);
     });
-    if ('challenge' in outcome) return outcome;
-    this.#parts.outbox.wake();
-    await this.guestEnded(start.guest);
-    return this.issue(outcome);
+    return 'challenge' in outcome ? outcome : this.#begun(outcome, start.guest);
   }
 
-  async #challenge(tx: Transaction, start: SignInStart): Promise<Challenged | undefined> {
+  async #challenge(write: StatementWriter, start: SignInStart): Promise<Challenged | undefined> {
     const { userId, method, secondFactor, guest, client } = start;
     if (userId === undefined || secondFactor === true) return undefined;
-    const opened = await openChallenge(tx, { userId, method, guest });
-    if (opened !== undefined) await recordAudit(tx, { event: 'second_factor_asked', userId, client });
-    return opened;
+    return openChallenge(write, { userId, method, guest }, client);
   }
 
-  async #begin(tx: Transaction, { guest, ...start }: SignInStart): Promise<SessionSecrets> {
+  async #begin(tx: Transaction, { guest, ...start }: SignInStart): Promise<BegunSession> {
+    const { method, client } = start;
     await this.endGuest(tx, guest, start.userId);
-    if (start.userId !== undefined) await this.#notify(tx, start.userId, start.client);
-    const started = await this.#parts.sessions.start(tx, start);
-    const { principal: userId, sessionId } = started;
-    const event = SIGN_IN_EVENTS[start.method];
-    await recordAudit(tx, { event, userId, sessionId, client: start.client, detail: signInDetail(start, guest) });
-    return started;
+    const isNotified = start.userId !== undefined && (await this.#notify(tx, start.userId, client));
+    const secrets = await this.#parts.sessions.start(tx, start, ({ principal: userId, sessionId }) =>
+      auditing({ event: SIGN_IN_EVENTS[method], userId, sessionId, client, detail: signInDetail(start, guest) }),
+    );
+    return { secrets, isNotified };
   }
 
-  /** Informs the user of a sign-in from a new place. The caller wakes the outbox after the commit. */
-  async #notify(tx: Transaction, userId: string, client: RequestClient): Promise<void> {
+  /** After the commit. `user`: as it was read just before. */
+  async #begun({ secrets, isNotified }: BegunSession, guest: string | undefined, user?: User): Promise<Issued> {
+    if (isNotified) this.#parts.outbox.wake();
+    await this.guestEnded(guest);
+    return this.issue(secrets, user);
+  }
+
+  /** Informs the user of a sign-in from a new place. The caller wakes the outbox after the commit, if it returns true. */
+  async #notify(tx: Transaction, userId: string, client: RequestClient): Promise<boolean> {
     const { users, outbox, sendsNotices } = this.#parts;
-    if (!sendsNotices || !(await isNewPlace(tx, userId, client))) return;
+    if (!sendsNotices || !(await isNewPlace(tx, userId, client))) return false;
     const { email } = await users.known(tx, userId);
     await outbox.insert(tx, { kind: 'new_sign_in', address: email, detail: { client } });
+    return true;
   }
 
   /** Ends the session of a guest that another one follows. Announce it by `guestEnded` after the commit. */
@@ -266,7 +263,8 @@ export class Accounts {
     if (guest !== undefined) await this.#parts.authenticator.sessionEnded(guest);
   }
 
-  async issue(secrets: SessionSecrets): Promise<Issued> {
+  /** `user`: if it was read already. */
+  async issue(secrets: SessionSecrets, user?: User): Promise<Issued> {
     const { schema, tokens } = this.#parts;
     const { principal: userId, sessionId, cookie, refreshToken, expiresIn } = secrets;
     const lifetime = Math.min(schema.sessions.access, secrets.endsIn);
@@ -278,16 +276,16 @@ export class Accounts {
         expires_in: lifetime,
         refresh_token: refreshToken,
         refresh_expires_in: expiresIn,
-        user: await this.#shownUser(secrets),
+        user: await this.#shownUser(secrets, user),
       },
       cookie: { value: cookie, maxAge: expiresIn },
     };
   }
 
-  async #shownUser({ kind, principal, secondFactor, signedInAt }: SessionSecrets): Promise<User | Guest> {
+  async #shownUser({ kind, principal, secondFactor, signedInAt }: SessionSecrets, known?: User): Promise<User | Guest> {
     const { db, users } = this.#parts;
     if (kind === 'guest') return { roles: GUEST_ROW.roles };
-    const user = await users.byId(db, principal);
+    const user = known ?? (await users.byId(db, principal));
     if (user === undefined) throw new Problem('invalid_token', 'the user no longer exists');
     return users.shown(db, user, users.caller(user, { secondFactor, signedInAt }));
   }
@@ -300,10 +298,20 @@ export interface ChallengeAnswer {
   readonly client: RequestClient;
 }
 
-/** `guest`: the session of a guest, which the sign-in ends. */
 interface SignInStart extends SessionStart {
+  /** The session of a guest, which the sign-in ends. */
   readonly guest?: string | undefined;
+  /** The user had a second factor when the account was read. */
+  readonly hasFactor?: boolean;
 }
+
+interface BegunSession {
+  readonly secrets: SessionSecrets;
+  /** A mail waits. */
+  readonly isNotified: boolean;
+}
+
+type StatementWriter = Parameters<typeof openChallenge>[0];
 
 const SIGN_IN_EVENTS = {
   password: 'login',

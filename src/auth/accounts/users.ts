@@ -57,6 +57,8 @@ export interface Account {
   readonly passwordHash: string | undefined;
   readonly isDisabled: boolean;
   readonly isVerified: boolean;
+  /** The user has a second factor. */
+  readonly hasFactor: boolean;
 }
 
 export class Users {
@@ -121,17 +123,19 @@ export class Users {
   async accountOf(db: Queryable, email: string): Promise<Account | undefined> {
     if (parseString(email) === undefined) return undefined;
     const [cells] = await db.rows(sql`
-      SELECT u.id, a.password_hash, u.disabled, u.email_verified
+      SELECT u.id, a.password_hash, u.disabled, u.email_verified, t.user_id IS NOT NULL
         FROM "users" u
         LEFT JOIN "_auth_accounts" a ON a.user_id = u.id
+        LEFT JOIN "_auth_totp" t ON t.user_id = u.id AND t.confirmed_at IS NOT NULL
        WHERE u.email = ${text(normalEmail(email))}`);
     if (cells === undefined) return undefined;
-    const [, passwordHash, isDisabled, isVerified] = cells;
+    const [, passwordHash, isDisabled, isVerified, hasFactor] = cells;
     return {
       ...namedCells(cells, 'id'),
       passwordHash: passwordHash ?? undefined,
       isDisabled: isDisabled === 't',
       isVerified: isVerified === 't',
+      hasFactor: hasFactor === 't',
     };
   }
 

@@ -3,11 +3,13 @@
  * once, and only its hash is stored.
  */
 import { namedCells } from '../../database/cells.ts';
-import type { Database, Transaction } from '../../database/contract.ts';
-import { param, raw, seconds, sql, text, uuid } from '../../sql.ts';
+import type { Cells, Database } from '../../database/contract.ts';
+import { param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
+import type { User, Users } from '../accounts/users.ts';
+import { auditing, type RequestClient } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { SessionStart } from '../sessions/sessions.ts';
-import { type FactorMethod, factorMethods } from './factor-rows.ts';
+import { type FactorMethod, methodsOf } from './factor-rows.ts';
 
 /** Given in place of tokens. */
 export interface Challenged {
@@ -26,41 +28,57 @@ export interface FirstStep {
 const CHALLENGE_SECONDS = 300;
 const MAX_TRIES = 5;
 
-/** Undefined: the user has no second factor. */
-export async function openChallenge(tx: Transaction, first: FirstStep): Promise<Challenged | undefined> {
-  const { userId, method, guest } = first;
-  const methods = await factorMethods(tx, userId);
-  if (methods.length === 0) return undefined;
+/** Opens and records a challenge by one statement. Undefined: the user has no second factor. */
+export async function openChallenge(
+  write: (statement: Sql) => Promise<readonly Cells[]>,
+  { userId, method, guest }: FirstStep,
+  client: RequestClient,
+): Promise<Challenged | undefined> {
   const challenge = newSecret();
-  await tx.run(sql`
-    INSERT INTO "_auth_challenges" (hash, user_id, method, guest_session, expires_at)
-    VALUES (${text(hashSecret(challenge))}, ${uuid(userId)}, ${text(method)}, ${uuid(guest ?? null)},
-            now() + ${seconds(CHALLENGE_SECONDS)})`);
-  return { challenge, methods };
+  const [cells] = await write(sql`
+      WITH "opened" AS (
+           INSERT INTO "_auth_challenges" (hash, user_id, method, guest_session, expires_at)
+           SELECT ${text(hashSecret(challenge))}, t.user_id, ${text(method)}, ${uuid(guest ?? null)},
+                  now() + ${seconds(CHALLENGE_SECONDS)}
+             FROM "_auth_totp" t
+            WHERE t.user_id = ${uuid(userId)}
+              AND t.confirmed_at IS NOT NULL
+        RETURNING user_id),
+           "noted" AS (${auditing({ event: 'second_factor_asked', userId, client }, sql`FROM "opened"`)})
+    SELECT EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = o.user_id)
+      FROM "opened" o`);
+  return cells && { challenge, methods: methodsOf(cells[0] === 't') };
 }
 
 /** A challenge as it was read. */
 export interface ReadChallenge extends FirstStep {
   readonly hash: string;
+  readonly user: User;
+  /** The wrapped secret of the user's second factor. */
+  readonly totpSecret: string | undefined;
   /** The wrong answers before. */
   readonly tries: number;
 }
 
 /** Undefined: the challenge is unknown, has expired, or has no try left. */
-export async function readChallenge(db: Database, challenge: string): Promise<ReadChallenge | undefined> {
+export async function readChallenge(db: Database, users: Users, challenge: string): Promise<ReadChallenge | undefined> {
   if (!isSecret(challenge)) return undefined;
   const hash = hashSecret(challenge);
   const [cells] = await db.rows(sql`
-    SELECT c.user_id, c.method, c.tries, c.guest_session
+    SELECT c.method, c.tries, c.guest_session, t.secret, ${users.columns('u')}
       FROM "_auth_challenges" c
       JOIN "users" u ON u.id = c.user_id
+      LEFT JOIN "_auth_totp" t ON t.user_id = c.user_id AND t.confirmed_at IS NOT NULL
      WHERE c.hash = ${text(hash)}
        AND c.expires_at > now()
        AND c.tries < ${param('int8', MAX_TRIES)}
        AND ${NOT_DISABLED}`);
   if (cells === undefined) return undefined;
-  const { userId, method, tries } = namedCells(cells, 'userId', 'method', 'tries');
-  return { hash, userId, method: method as SessionStart['method'], tries: Number(tries), guest: cells[3] ?? undefined };
+  const { method, tries } = namedCells(cells, 'method', 'tries');
+  const [guest, totpSecret] = [cells[2] ?? undefined, cells[3] ?? undefined];
+  const user = users.read(cells, 4);
+  const first = { userId: user.id, method: method as SessionStart['method'], guest };
+  return { ...first, hash, user, tries: Number(tries), totpSecret };
 }
 
 const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
@@ -75,14 +93,12 @@ export async function countWrongAnswer(db: Database, { hash }: ReadChallenge): P
 }
 
 /**
- * Returns false if the challenge was finished or voided meanwhile, or another answer was counted: of answers that
+ * Deletes the challenge, unless it was finished or voided meanwhile, or another answer was counted: of answers that
  * arrive at once, none is checked beyond the tries that answers one by one would have.
  */
-export async function closeChallenge(tx: Transaction, { hash, tries }: ReadChallenge): Promise<boolean> {
-  const closed = await tx.run(sql`
+export const closingChallenge = ({ hash, tries }: ReadChallenge, condition: Sql): Sql => sql`
     DELETE FROM "_auth_challenges"
      WHERE hash = ${text(hash)}
        AND tries = ${param('int8', tries)}
-       AND expires_at > now()`);
-  return closed > 0;
-}
+       AND expires_at > now()
+       AND ${condition}`;

@@ -1,9 +1,11 @@
 /** Checks the codes of second factors within limits. A code works once. */
 import type { Database, Transaction } from '../../database/contract.ts';
 import { type Problem, problemOfError } from '../../problem.ts';
+import type { Sql } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import { LimitReached } from '../limits/attempt-counter.ts';
 import type { Attempt, Limiter } from '../limits/limiter.ts';
+import { closingChallenge, type ReadChallenge } from './challenges.ts';
 import type { FactorKey } from './factor-key.ts';
 import { type FactorMethod, type MatchedCode, spendCode, storedTotp } from './factor-rows.ts';
 import { readRecoveryCode } from './recovery-codes.ts';
@@ -16,6 +18,8 @@ export interface CodeClaim {
   /** Default: any. */
   readonly method?: FactorMethod | undefined;
   readonly client: RequestClient;
+  /** The code finishes this sign-in. */
+  readonly challenge?: ReadChallenge;
   /** Runs before a wrong code is reported. */
   readonly onWrong?: (() => Promise<void>) | undefined;
 }
@@ -35,16 +39,20 @@ export class CodeCheck {
     this.#parts = parts;
   }
 
-  /** Spends the code in the transaction of `work`. Throws `invalid_credentials`, `rate_limited`. */
+  /** Spends the code, and its challenge, in the transaction of `work`. Throws `invalid_credentials`, `rate_limited`. */
   spend<T>(claim: CodeClaim, work: SpendWork<T>): Promise<T> {
     const { db } = this.#parts;
+    const { challenge } = claim;
+    const closing = challenge && ((isSpent: Sql) => closingChallenge(challenge, isSpent));
     return this.attempt(claim, async (attempt) => {
       const matched = await this.#match(claim);
       if (matched === undefined) return undefined;
       await attempt.succeeded();
-      return db.transaction(async (tx) =>
-        (await spendCode(tx, claim.userId, matched)) ? { done: await work(tx, matched.method) } : undefined,
-      );
+      return db.transaction(async (tx) => {
+        const spending = await spendCode(tx, claim.userId, matched, closing);
+        if (spending === 'void') throw wrongCode();
+        return spending === 'spent' ? { done: await work(tx, matched.method) } : undefined;
+      });
     });
   }
 
@@ -72,15 +80,21 @@ export class CodeCheck {
     }
   }
 
-  async #match({ userId, code, method }: CodeClaim): Promise<MatchedCode | undefined> {
+  async #match({ userId, code, method, challenge }: CodeClaim): Promise<MatchedCode | undefined> {
     const { db, factorKey } = this.#parts;
     const recovery = method === 'totp' ? undefined : readRecoveryCode(code);
     if (recovery !== undefined) return { method: 'recovery', hash: await factorKey.hash(purposeOf(userId), recovery) };
-    const totp = method === 'recovery' ? undefined : await storedTotp(db, userId);
-    if (totp?.isConfirmed !== true) return undefined;
-    const step = totpStep(await factorKey.unwrap(purposeOf(userId), totp.secret), code);
+    if (method === 'recovery') return undefined;
+    const secret = challenge === undefined ? await confirmedSecret(db, userId) : challenge.totpSecret;
+    if (secret === undefined) return undefined;
+    const step = totpStep(await factorKey.unwrap(purposeOf(userId), secret), code);
     return step === undefined ? undefined : { method: 'totp', step };
   }
+}
+
+async function confirmedSecret(db: Database, userId: string): Promise<string | undefined> {
+  const totp = await storedTotp(db, userId);
+  return totp?.isConfirmed === true ? totp.secret : undefined;
 }
 
 /** Binds secrets and hashes to their user. */

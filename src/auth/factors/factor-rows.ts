@@ -56,10 +56,29 @@ export async function confirmTotp(
   return changed > 0;
 }
 
-/** Returns false if the code, or a later one, was spent before. */
-export async function spendCode(tx: Transaction, userId: string, code: MatchedCode): Promise<boolean> {
-  const spent = code.method === 'totp' ? spentStep(userId, code.step) : spentHash(userId, code.hash);
-  return (await tx.run(spent)) > 0;
+/** `used`: the code, or a later one, was spent before. `void`: the sign-in that it finishes has ended. */
+type Spending = 'spent' | 'used' | 'void';
+
+/** Ends what the code finishes, if the condition holds. */
+export type Closing = (isSpent: Sql) => Sql;
+
+/** Spends the code and ends the challenge by one statement: each costs a way to the database and back. */
+export async function spendCode(
+  tx: Transaction,
+  userId: string,
+  code: MatchedCode,
+  closing?: Closing,
+): Promise<Spending> {
+  const spending = code.method === 'totp' ? spentStep(userId, code.step) : spentHash(userId, code.hash);
+  if (closing === undefined) return (await tx.run(spending)) > 0 ? 'spent' : 'used';
+  const [cells] = await tx.rows(sql`
+      WITH "spent" AS (${spending}
+                       RETURNING 1),
+           "closed" AS (${closing(sql`EXISTS (SELECT 1 FROM "spent")`)}
+                        RETURNING 1)
+    SELECT EXISTS (SELECT 1 FROM "spent"), EXISTS (SELECT 1 FROM "closed")`);
+  if (cells?.[0] !== 't') return 'used';
+  return cells[1] === 't' ? 'spent' : 'void';
 }
 
 const spentStep = (userId: string, step: number): Sql => sql`
@@ -87,9 +106,11 @@ export async function factorMethods(db: Queryable, userId: string): Promise<read
       FROM "_auth_totp" t
      WHERE t.user_id = ${uuid(userId)}
        AND t.confirmed_at IS NOT NULL`);
-  if (cells === undefined) return [];
-  return cells[0] === 't' ? ['totp', 'recovery'] : ['totp'];
+  return cells === undefined ? [] : methodsOf(cells[0] === 't');
 }
+
+export const methodsOf = (hasRecoveryCodes: boolean): readonly FactorMethod[] =>
+  hasRecoveryCodes ? ['totp', 'recovery'] : ['totp'];
 
 /** Returns false if there was none. Only sessions by passkeys keep the mark of a second factor. */
 export async function deleteFactors(tx: Transaction, userId: string): Promise<boolean> {

@@ -10,7 +10,7 @@ import { namedCells } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { apiTime, param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
+import { apiTime, empty, param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { SessionFacts, User, Users } from '../accounts/users.ts';
 import { clip, type RequestClient } from '../audit-trail.ts';
 import { formerGuestOf } from './former-guests.ts';
@@ -93,21 +93,25 @@ export class Sessions {
     this.#touchAfter = Math.min(60, this.#idle / 4);
   }
 
+  /** @param noteOf the statement that records the session */
   async start(
     tx: Transaction,
     { userId, method, secondFactor = false, client }: SessionStart,
+    noteOf: (session: Pick<SessionSecrets, 'sessionId' | 'principal'>) => Sql,
   ): Promise<SessionSecrets> {
     const id = v7();
     const kind = userId === undefined ? 'guest' : 'user';
     const principal = userId ?? id;
     const cookie = newSecret();
-    await tx.run(sql`
-      INSERT INTO "_auth_sessions"
-             (id, user_id, kind, principal, cookie_hash, created_at, last_used_at, method, second_factor, user_agent, ip)
-      VALUES (${uuid(id)}, ${uuid(userId ?? null)}, ${text(kind)}, ${uuid(principal)}, ${text(hashSecret(cookie))},
-              now(), now(), ${text(method)}, ${param('bool', secondFactor)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))})`);
+    const before = sql`
+        WITH "session" AS (
+             INSERT INTO "_auth_sessions"
+                    (id, user_id, kind, principal, cookie_hash, created_at, last_used_at, method, second_factor, user_agent, ip)
+             VALUES (${uuid(id)}, ${uuid(userId ?? null)}, ${text(kind)}, ${uuid(principal)}, ${text(hashSecret(cookie))},
+                     now(), now(), ${text(method)}, ${param('bool', secondFactor)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))})),
+             "noted" AS (${noteOf({ sessionId: id, principal })})`;
     const facts = { secondFactor, signedInAt: datetimeOf(new Date()) };
-    return this.#issue(tx, { id, kind, principal, cookie, generation: 0, age: 0, ...facts });
+    return this.#issue(tx, { id, kind, principal, cookie, generation: 0, age: 0, ...facts }, before);
   }
 
   /** Rotates. A `reused` session has been ended. */
@@ -233,10 +237,11 @@ export class Sessions {
     return sql`${isInTime} AND (s.kind = 'user' OR s.created_at > now() - ${seconds(GUEST_LIFETIME)})`;
   }
 
-  async #issue(tx: Transaction, session: LiveSession): Promise<SessionSecrets> {
+  /** `before`: parts of the same statement, each of which costs a way to the database and back by itself. */
+  async #issue(tx: Transaction, session: LiveSession, before: Sql = empty): Promise<SessionSecrets> {
     const { id: sessionId, kind, principal, cookie, generation, age, secondFactor, signedInAt } = session;
     const refreshToken = newSecret();
-    await tx.run(sql`
+    await tx.run(sql`${before}
       INSERT INTO "_auth_refresh_tokens"
              (hash, session_id, generation, cookie_pad)
       VALUES (${text(hashSecret(refreshToken))}, ${uuid(sessionId)}, ${param('int8', generation)},
