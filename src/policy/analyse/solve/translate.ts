@@ -272,14 +272,14 @@ export class Translation implements Paths {
     if (met.length >= MOST_ANCESTORS) return beyond;
     const above = this.rows.column(root, via)!;
     const next = later(() => this.#climb(this.rows.rowOf(above), climb, [...met, root]));
+    // All that go on is given up in the end, so that two ways to close are enough: at the last record, and at the first.
     const closed = (): Formula => this.#closed(above, [root, ...met.slice(0, 1)], next);
     const rest = this.ifPresent(above, isSome ? next : later(closed), constantly(!isSome));
     return isSome ? someOf([meets(root), rest]) : all([meets(root), rest]);
   }
 
-  /** A chain of which every record has one above it ends where it meets itself: at its last record or its first, of all of them. */
+  /** The chain meets one of its own records, or goes on. */
   #closed(above: Term, met: readonly StoredRow[], next: Formula): Formula {
-    if (rootOf(above).isPresent !== true) return next;
     return someOf([...met.map((row) => atom(() => this.rows.terms.same(above, row.id))), next]);
   }
 
@@ -317,12 +317,18 @@ export class Translation implements Paths {
     if (least <= 0) return YES;
     if (met.includes(root) || least > MOST_ANCESTORS - met.length) return NO;
     const above = this.rows.column(root, climb.via)!;
+    const path = [...met, root];
+    const climbed = (left: number): Formula => {
+      const next = this.rows.rowOf(above);
+      const isNew = atom(() => path.every((row) => this.rows.separate(next, row)));
+      return all([isNew, later(() => this.#chainOf(next, climb, { least: left, met: path }))]);
+    };
     const next = (left: number): Formula =>
       left <= 0
         ? YES
         : this.ifPresent(
             above,
-            later(() => this.#chainOf(this.rows.rowOf(above), climb, { least: left, met: [...met, root] })),
+            later(() => climbed(left)),
             NO,
           );
     return someOf([all([climb.isTrue(root), next(least - 1)]), next(least)]);
@@ -337,6 +343,7 @@ export class Translation implements Paths {
       if (left <= 0) return NO;
       const path = [...met, root];
       const climbed = later(() => this.#shortChainOf(this.rows.rowOf(above), climb, { least: left, met: path }));
+      // INVARIANT: each way to close is a branch. A row that may be one of the path counts as a further one.
       return this.ifPresent(above, this.#closed(above, path, climbed), YES);
     };
     return someOf([all([climb.isNotTrue(root), next(most)]), next(most - 1)]);

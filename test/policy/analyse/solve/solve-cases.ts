@@ -27,6 +27,10 @@ collections:
     relations:
       team: { kind: belongs_to, collection: teams, required: true }
       user: { kind: belongs_to, collection: users, required: true }
+  nodes:
+    relations:
+      up: { kind: belongs_to, collection: nodes }
+      down: { kind: has_one, collection: nodes, via: up }
   covers:
     relations: { document: { kind: belongs_to, collection: documents } }
   tags:
@@ -51,6 +55,7 @@ collections:
     relations:
       owner: { kind: belongs_to, collection: users, required: true }
       team: { kind: belongs_to, collection: teams }
+      node: { kind: belongs_to, collection: nodes }
       tags: { kind: many_to_many, collection: tags }
       cover: { kind: has_one, collection: covers, via: document }
 `;
@@ -71,6 +76,10 @@ export const SOLVE_CASES: readonly SolveCase[] = [
   // A chain of which every record has a parent closes.
   ['all(ancestors(@record.team by parent) as t, t.parent.name = "a")', 'false', 'narrower'],
   ['@record.team.name = "b" and all(ancestors(@record.team by parent) as t, t.parent.name = "a")', 'false', 'narrower'],
+  // The node below another has that above it, unless both are one.
+  ['count(ancestors(@record.node.down by up)) <= 1', 'false', 'narrower'],
+  ['count(ancestors(@record.node.down by up)) <= 1', 'count(ancestors(@record.node.down by up)) = 1', 'same'],
+  ['count(ancestors(@record.node.down by up)) = 1 and @record.node.down.id != @record.node.id', 'false', 'same'],
   // A list of the body is that of the record that the write makes.
   [
     '@request.data.labels contains "a"',
