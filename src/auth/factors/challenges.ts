@@ -28,7 +28,7 @@ export interface FirstStep {
 const CHALLENGE_SECONDS = 300;
 const MAX_TRIES = 5;
 
-/** Opens and records a challenge by one statement. Undefined: the user has no second factor. */
+/** Opens and records a challenge by one statement. Undefined: the user has no second factor. Citus needs the alias. */
 export async function openChallenge(
   write: (statement: Sql) => Promise<readonly Cells[]>,
   { userId, method, guest }: FirstStep,
@@ -37,13 +37,13 @@ export async function openChallenge(
   const challenge = newSecret();
   const [cells] = await write(sql`
       WITH "opened" AS (
-           INSERT INTO "_auth_challenges" (hash, user_id, method, guest_session, expires_at)
+           INSERT INTO "_auth_challenges" AS c (hash, user_id, method, guest_session, expires_at)
            SELECT ${text(hashSecret(challenge))}, t.user_id, ${text(method)}, ${uuid(guest ?? null)},
                   now() + ${seconds(CHALLENGE_SECONDS)}
              FROM "_auth_totp" t
             WHERE t.user_id = ${uuid(userId)}
               AND t.confirmed_at IS NOT NULL
-        RETURNING user_id),
+        RETURNING c.user_id),
            "noted" AS (${auditing({ event: 'second_factor_asked', userId, client }, sql`FROM "opened"`)})
     SELECT EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = o.user_id)
       FROM "opened" o`);
