@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { readServerUrl } from '../../src/database/server-url.ts';
 import { LONG_RUN, startPostgres } from '../support/postgres.ts';
-import { fuzzChanges } from './changes/run-feeds.ts';
+import { fuzzChanges } from './changes/main.ts';
 import { DoorLane } from './doors/door-lane.ts';
 import type { DoorCounts } from './doors/doors.ts';
 import { loadDoors } from './doors/store-modules.ts';

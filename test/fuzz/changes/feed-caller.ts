@@ -5,17 +5,37 @@ import type { AccessContext } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import type { FeedModules } from './feed-modules.ts';
 
+export type CallerAuth = Row & { readonly id: string };
+
+export const callersOf = (
+  schema: Schema,
+  auths: readonly CallerAuth[],
+  decide: FeedModules['decide'],
+): readonly FeedCaller[] => auths.map((auth) => new FeedCaller(schema, auth, decide));
+
 export class FeedCaller {
   readonly id: string;
+  /** Changes with the roles and the own fields. */
+  version = 0;
   readonly #schema: Schema;
-  readonly #auth: Row;
+  #auth: CallerAuth;
   readonly #decide: FeedModules['decide'];
 
-  constructor(schema: Schema, auth: Row & { readonly id: string }, decide: FeedModules['decide']) {
+  constructor(schema: Schema, auth: CallerAuth, decide: FeedModules['decide']) {
     this.#decide = decide;
     this.id = auth.id;
     this.#schema = schema;
     this.#auth = auth;
+  }
+
+  get auth(): CallerAuth {
+    return this.#auth;
+  }
+
+  /** Gives the caller other roles or own fields. */
+  become(auth: CallerAuth): void {
+    this.#auth = auth;
+    this.version++;
   }
 
   ask(collection: string): AccessContext {

@@ -67,7 +67,7 @@ function collectionsOf(policy: string, i: number): string {
       parent: { kind: belongs_to, collection: items${i} }
       tags: { kind: many_to_many, collection: tags }
       cover: { kind: has_one, collection: covers${i}, via: item }
-    access: { list: ${JSON.stringify(policy)}, read: ${JSON.stringify(policy)} }
+    access: { list: ${JSON.stringify(policy)}, read: ${JSON.stringify(policy)}, create: true, update: true, delete: true }
   covers${i}:
     fields: { shown: bool }
     relations: { item: { kind: belongs_to, collection: items${i}, on_delete: cascade } }
@@ -85,6 +85,30 @@ export interface Pools {
 
 /** Items that random rules name. An id comes again after its record was deleted. */
 export const NAMED_ITEMS = ['17e00000-0000-4000-8000-000000000001', '17e00000-0000-4000-8000-000000000002'];
+
+/** A write by the doors of the service; null deletes. */
+export interface DoorWrite {
+  readonly id: string | undefined;
+  readonly data: Readonly<Record<string, unknown>> | null;
+}
+
+export function randomDoorWrite(random: Random, { users, teams, items }: Pools): DoorWrite {
+  const data = {
+    n: random.below(6),
+    label: random.pick(['a', 'b', 'bc']),
+    flag: random.pick([true, false, null]),
+    secret: random.pick(['s1', 's2']),
+    owner: maybe(random, users) ?? null,
+    team: maybe(random, teams) ?? null,
+  };
+  if (items.length < 3 || random.chance(0.3)) return { id: undefined, data };
+  const id = random.pick(items);
+  if (random.chance(0.2)) {
+    items.splice(items.indexOf(id), 1);
+    return { id, data: null };
+  }
+  return { id, data: { n: data.n, flag: data.flag } };
+}
 
 /** A statement that some program sends. */
 export function randomWrite(random: Random, i: number, pools: Pools): string {

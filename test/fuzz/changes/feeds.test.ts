@@ -1,7 +1,9 @@
 // @module-tag long
 /** A few worlds of the fuzz of feeds; `npm run fuzz -- changes` is the long run. */
+
 import { describe, expect, it } from 'vitest';
-import { KINDS, openKind } from '../../support/store-world.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
+import { KINDS, openKind, postgresUrl } from '../../support/store-world.ts';
 import { loadFeedModules } from './feed-modules.ts';
 import { FEED_POLICIES } from './feed-schema.ts';
 import { FeedFuzz, policiesOf } from './run-feeds.ts';
@@ -11,8 +13,9 @@ const STRIDE = 4;
 
 describe.each(KINDS)('the copies of subscribers on %s', (kind) => {
   it('equal their lists, and hold nothing that is hidden', async () => {
-    const db = await openKind(kind);
-    const fuzz = await FeedFuzz.open(db, await loadFeedModules());
+    const url = kind === 'embedded' ? undefined : await postgresUrl();
+    const db = url === undefined ? await openKind(kind) : await openDatabase({ url });
+    const fuzz = await FeedFuzz.open(db, await loadFeedModules(), { url });
     for (let n = KINDS.indexOf(kind); n < FEED_POLICIES.length; n += STRIDE)
       expect(await fuzz.run(n, 11)).toBeUndefined();
     expect(fuzz.counts.events - fuzz.counts.resets).toBeGreaterThan(FEED_POLICIES.length);

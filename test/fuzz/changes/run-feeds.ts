@@ -1,32 +1,48 @@
 /**
- * `npm run fuzz -- changes --seconds 60 --seed 1`: random commits under many list rules. After each quiet moment, the copy that a subscriber keeps
- * by events equals its list, and no event holds a record or a field that the list does not show.
+ * A world of the fuzz of feeds: random commits under one list rule, by statements and by the doors of the service, while nodes are killed, news is
+ * lost, callers change and long transactions are open. After each quiet moment, the copy that a subscriber keeps by events equals its list, and no
+ * event holds a record or a field that the list does not show.
  */
-
-import { parseArgs } from 'node:util';
-import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
 import type { PageBounds } from '../../../src/changes/change-log.ts';
-import type { Database, Queryable } from '../../../src/database/contract.ts';
+import { type Database, StoreError } from '../../../src/database/contract.ts';
+import { Problem } from '../../../src/problem.ts';
 import type { Records } from '../../../src/records/records.ts';
+import { importRecords } from '../../../src/records/transfer/import-records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
+import { afterWrites } from '../../../src/service/after-writes.ts';
 import { raw } from '../../../src/sql.ts';
-import { manyPlaces, noFeedObserver } from '../../support/feed-observer.ts';
-import { isolatedUrl, LONG_RUN, startPostgres } from '../../support/postgres.ts';
-import { printShortfalls } from '../floor.ts';
+import { ROOT } from '../policies/compiler.ts';
 import { Random } from '../random.ts';
-import { FeedCaller } from './feed-caller.ts';
-import { type FeedModules, loadFeedModules } from './feed-modules.ts';
-import { COLLECTION, FEED_POLICIES, feedSchema, NAMED_ITEMS, type Pools, randomWrite } from './feed-schema.ts';
+import { FarNode } from './far-node.ts';
+import { type CallerAuth, callersOf, type FeedCaller } from './feed-caller.ts';
+import type { FeedModules } from './feed-modules.ts';
+import { type FeedNode, NearNode } from './feed-node.ts';
+import {
+  COLLECTION,
+  FEED_POLICIES,
+  feedSchema,
+  NAMED_ITEMS,
+  type Pools,
+  randomDoorWrite,
+  randomWrite,
+} from './feed-schema.ts';
+import { type CommittedWorld, LongTransaction, write } from './long-transaction.ts';
 import { RandomPolicies } from './random-policies.ts';
-import { Watcher } from './watcher.ts';
+import { DIFFERS, Watcher } from './watcher.ts';
 
 const USERS = 3;
 const MOMENTS = 12;
-const SMALL_PAGES: PageBounds = { entries: 3, bytes: 2_000 };
+export const SMALL_PAGES: PageBounds = { entries: 3, bytes: 2_000 };
 /** The team of some callers. */
 const TEAM = '7e000000-0000-4000-8000-00000000000a';
 /** The first tag of each world. */
 const TAG = '7a900000-0000-4000-8000-00000000000a';
+const CONVERGENCE_MS = 10_000;
+const LOSE_LISTEN = raw(`
+SELECT pg_terminate_backend(pid)
+  FROM pg_stat_activity
+ WHERE datname = current_database()
+   AND query LIKE 'LISTEN "bylaw_changes"%'`);
 const CREATED = '2026-11-20T09:00:00.000000Z';
 const FILTERS = [
   undefined,
@@ -42,6 +58,18 @@ const FILTERS = [
   'none(team.memberships as m, m.user = owner)',
   'any(ancestors(parent by parent) as a, a.secret is not null)',
 ];
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const authOf = (i: number): CallerAuth => ({
+  id: userId(i),
+  roles: [],
+  team: i === 0 ? null : TEAM,
+  email: `u${i}@example.org`,
+  email_verified: i === 1,
+  created_at: CREATED,
+  updated_at: CREATED,
+});
 
 const userId = (i: number): string => `0000000${i}-0000-4000-8000-000000000000`;
 
@@ -59,13 +87,7 @@ interface FeedWorld {
   readonly db: Database;
   readonly schema: Schema;
   readonly records: Records;
-  readonly compileFilter: FeedModules['compileFilter'];
-}
-
-interface ObservedFeeds {
-  readonly feeds: ChangeFeeds;
-  /** Errors that no subscriber sees. */
-  readonly failures: readonly string[];
+  readonly modules: FeedModules;
 }
 
 interface FuzzOptions {
@@ -73,108 +95,123 @@ interface FuzzOptions {
   readonly policies?: readonly string[];
   /** Pages have few entries by default, so that small worlds have several. */
   readonly pages?: PageBounds | undefined;
+  /** The address of the database, for nodes of their own processes. */
+  readonly url?: string | undefined;
+  /** The program, or a copy of it. */
+  readonly root?: URL;
 }
 
-interface FeedCounts {
+export interface FeedCounts {
   worlds: number;
   events: number;
   resets: number;
+  kills: number;
 }
 
 export class FeedFuzz {
-  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0 };
+  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0, kills: 0 };
   readonly #world: FeedWorld;
-  readonly #feeds: ChangeFeeds;
-  readonly #failures: readonly string[];
+  readonly #options: FuzzOptions;
   readonly #callers: readonly FeedCaller[];
+  readonly #near: NearNode[] = [];
+  /** The databases of the nodes that have their own. */
+  readonly #own: Database[] = [];
+  #far: FarNode | undefined;
+  /** The writes of the present world. */
+  #log: string[] = [];
 
-  private constructor(world: FeedWorld, { feeds, failures }: ObservedFeeds, callers: readonly FeedCaller[]) {
+  private constructor(world: FeedWorld, callers: readonly FeedCaller[], options: FuzzOptions) {
     this.#world = world;
-    this.#feeds = feeds;
-    this.#failures = failures;
     this.#callers = callers;
+    this.#options = options;
   }
 
-  static async open(
-    db: Database,
-    modules: FeedModules,
-    { policies = FEED_POLICIES, pages = SMALL_PAGES }: FuzzOptions = {},
-  ): Promise<FeedFuzz> {
-    const { ChangeFeeds, applyMigration, createRecords, parseSchema, decide, compileFilter } = modules;
+  static async open(given: Database, modules: FeedModules, options: FuzzOptions = {}): Promise<FeedFuzz> {
+    const db = { ...given };
+    const { policies = FEED_POLICIES, url } = options;
+    const { applyMigration, createRecords, parseSchema, decide, openDatabase } = modules;
     const { schema } = parseSchema(feedSchema(policies));
     if (schema === undefined) throw new Error('the schema of the feeds has errors');
     await applyMigration(db, schema);
     await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${TEAM}', true) ON CONFLICT DO NOTHING`));
-    const callers: FeedCaller[] = [];
-    for (let i = 0; i < USERS; i++) {
-      const auth = {
-        id: userId(i),
-        roles: [],
-        team: i === 0 ? null : TEAM,
-        email: `u${i}@example.org`,
-        email_verified: i === 1,
-        created_at: CREATED,
-        updated_at: CREATED,
-      };
-      const of = i === 0 ? 'NULL' : `'${TEAM}'`;
+    const auths = Array.from({ length: USERS }, (_, i) => authOf(i));
+    for (const { id, email, team } of auths)
       await db.run(
-        raw(`INSERT INTO users (id, email, team_id) VALUES ('${auth.id}', '${auth.email}', ${of})
+        raw(`INSERT INTO users (id, email, team_id) VALUES ('${id}', '${email}', ${team === null ? 'NULL' : `'${team}'`})
           ON CONFLICT (id) DO UPDATE SET team_id = excluded.team_id`),
       );
-      callers.push(new FeedCaller(schema, auth, decide));
-    }
-    const failures: string[] = [];
-    const feeds = await ChangeFeeds.open({
-      db,
-      schema,
-      pages,
-      places: manyPlaces,
-      place: 'test',
-      observer: noFeedObserver,
-      onError: (what, error) => failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`),
-    });
-    const world = { policies, db, schema, records: createRecords(db, schema), compileFilter };
-    return new FeedFuzz(world, { feeds: feeds!, failures }, callers);
+    const callers = callersOf(schema, auths, decide);
+    const world = { policies, db, schema, records: createRecords(db, schema), modules };
+    const fuzz = new FeedFuzz(world, callers, { ...options, policies });
+    await fuzz.#openNear(db);
+    // Streams of the embedded engine never look by the clock.
+    if (db.kind === 'embedded') afterWrites(db, () => fuzz.#near[0]!.wake());
+    if (url === undefined) return fuzz;
+    fuzz.#own.push(await openDatabase({ url, poolSize: 2, pipelines: 1 }));
+    await fuzz.#openNear(fuzz.#own[0]!);
+    return fuzz;
+  }
+
+  async #openNear(db: Database): Promise<void> {
+    const { pages = SMALL_PAGES } = this.#options;
+    const { modules, schema } = this.#world;
+    const grounds = { modules, schema, callers: this.#callers, pages, writes: () => this.#log.length };
+    this.#near.push(await NearNode.open(db, grounds));
+  }
+
+  async #openFar(): Promise<void> {
+    const { url, policies = [], pages = SMALL_PAGES, root = ROOT } = this.#options;
+    if (url === undefined || this.#far !== undefined) return;
+    const auths = this.#callers.map(({ auth }) => auth);
+    this.#far = await FarNode.open({ url, root: root.href, policies, pages, auths });
+  }
+
+  get #nodes(): readonly FeedNode[] {
+    return this.#far === undefined ? this.#near : [...this.#near, this.#far];
   }
 
   /** → what is wrong, with the world. */
   async run(n: number, seed: number): Promise<string | undefined> {
     const random = new Random(seed * 7_919 + n);
-    const { policies, db, records, schema, compileFilter } = this.#world;
+    const { policies, db, records, schema, modules } = this.#world;
     const i = n % policies.length;
     const collection = `items${i}`;
     const pools = await this.#fill(random);
-    const log: string[] = [];
-    const grounds = { feeds: this.#feeds, records, schema, compileFilter, writes: () => log.length };
+    this.#log = [];
+    const { compileFilter } = modules;
+    const grounds = { records, schema, compileFilter, writes: () => this.#log.length };
     const shared = random.pick(FILTERS);
-    const [first] = this.#callers;
+    if (random.chance(0.3)) await this.#openFar();
     // Subscribers who see the same share a group, and those who nearly do must not.
-    const watchers = [...this.#callers, first!].map((caller) => {
+    const watchers = [0, 1, 2, 0].map((caller) => {
       const fields = random.chance(0.3) ? ['n', 'secret', 'cover'] : undefined;
-      return new Watcher(grounds, {
-        collection,
-        access: () => caller.ask(collection),
-        filter: random.chance(0.6) ? shared : random.pick(FILTERS),
-        fields,
-      });
+      const filter = random.chance(0.6) ? shared : random.pick(FILTERS);
+      const access = () => this.#callers[caller]!.ask(collection);
+      return new Watcher(grounds, { collection, caller, access, filter, fields });
     });
+    const world: CommittedWorld = { i, random, pools, watchers, log: this.#log };
+    const long = new LongTransaction(db, world);
     try {
-      for (const watcher of watchers) await watcher.begin();
+      for (const watcher of watchers) await watcher.begin(random.pick(this.#nodes));
       for (let moment = 0; moment < MOMENTS; moment++) {
         await this.#quiet(watchers);
-        await this.#commitSome(random, { i, pools, watchers, log });
+        await long.next();
+        await this.#disturb(world);
+        await this.#commitSome(world);
+        if (random.chance(0.04)) await this.#killFar(world);
         for (const watcher of watchers) {
-          if (watcher.isPaused && random.chance(0.5))
-            await this.#beginAmidWrites(random, watcher, { i, pools, watchers, log });
+          if (watcher.isPaused && random.chance(0.5)) await this.#beginAmidWrites(watcher, world);
           else if (!watcher.isPaused && random.chance(0.1)) watcher.pause(random.below(6));
         }
+        if (random.chance(0.04)) await this.#converge(watchers);
         await this.#quiet(watchers);
       }
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error);
-      return [`world ${n}, seed ${seed}: ${policies[i]}`, cause, ...log.slice(-14)].join('\n  ');
+      return [`world ${n}, seed ${seed}: ${policies[i]}`, cause, ...this.#log.slice(-14)].join('\n  ');
     } finally {
       for (const watcher of watchers) watcher.pause();
+      await long.end();
       this.counts.worlds++;
       for (const { events, resets } of watchers) {
         this.counts.events += events;
@@ -186,7 +223,8 @@ export class FeedFuzz {
   }
 
   async close(): Promise<void> {
-    await this.#feeds.close();
+    for (const node of this.#nodes) await node.close();
+    for (const db of this.#own) await db.close();
   }
 
   async #fill(random: Random): Promise<Pools> {
@@ -205,35 +243,115 @@ export class FeedFuzz {
 
   /** Reads the log while nothing is written. Throws what is wrong. */
   async #quiet(watchers: readonly Watcher[]): Promise<void> {
+    const isBehind = (): boolean => watchers.some((each) => each.isBehind) && this.#failure === undefined;
     // A reader of a burst who lags is behind after the first look.
     do {
-      while (watchers.some(({ isBehind }) => isBehind) && this.#failures.length === 0)
-        await new Promise((resolve) => setImmediate(resolve));
-      await this.#feeds.look();
+      while (isBehind()) await new Promise((resolve) => setImmediate(resolve));
+      for (const node of this.#nodes) await node.look();
       await new Promise((resolve) => setImmediate(resolve));
-    } while (watchers.some(({ isBehind }) => isBehind) && this.#failures.length === 0);
-    const [failure] = this.#failures;
-    if (failure !== undefined) throw new Error(failure);
-    for (const watcher of watchers) {
-      const wrong = watcher.isPaused ? undefined : await watcher.settle();
-      if (wrong !== undefined) throw new Error(`${watcher.label}: ${wrong}`);
+    } while (isBehind());
+    if (this.#failure !== undefined) throw new Error(this.#failure);
+    const wrong = await wrongOf(watchers);
+    if (wrong !== undefined) throw new Error(wrong);
+  }
+
+  /** An error that no subscriber sees. */
+  get #failure(): string | undefined {
+    return this.#nodes.flatMap(({ failures }) => failures)[0];
+  }
+
+  /** The streams learn of the writes by news and by the clock. */
+  async #converge(watchers: readonly Watcher[]): Promise<void> {
+    const end = performance.now() + CONVERGENCE_MS;
+    let wrong = await wrongOf(watchers);
+    while (wrong?.includes(DIFFERS) === true && performance.now() < end) {
+      await pause(20);
+      wrong = await wrongOf(watchers);
+    }
+    if (wrong !== undefined) throw new Error(`without a look, ${wrong}`);
+  }
+
+  async #disturb(world: CommittedWorld): Promise<void> {
+    const { random, watchers, i } = world;
+    const { db, schema } = this.#world;
+    if (random.chance(0.04)) await this.#changeCaller(world);
+    if (random.chance(0.04) && db.kind === 'postgres') {
+      world.log.push('-- LISTEN is lost');
+      await db.rows(LOSE_LISTEN);
+    }
+    if (random.chance(0.04)) {
+      world.log.push('-- an import');
+      await importRecords(db, {
+        schema,
+        collection: schema.collections.get(`items${i}`)!,
+        now: CREATED,
+        records: async function* () {
+          for (const line of [1, 2, 3])
+            yield {
+              line,
+              isText: false,
+              members: new Map<string, unknown>([
+                ['label', 'a'],
+                ['n', line],
+              ]),
+            };
+        },
+      });
+      for (const watcher of watchers) await watcher.noteList();
     }
   }
 
+  /** A caller gets another team or other roles: each of its streams has to list again. */
+  async #changeCaller(world: CommittedWorld): Promise<void> {
+    const { random, watchers, log } = world;
+    const number = random.below(USERS);
+    const caller = this.#callers[number]!;
+    const [roles, team] = [random.pick([[], ['editor']]), random.pick([null, TEAM])];
+    const auth = { ...caller.auth, roles, team };
+    const value = team === null ? 'NULL' : `'${team}'`;
+    await write(this.#world.db, `UPDATE users SET team_id = ${value} WHERE id = '${caller.id}'`, log);
+    for (const watcher of watchers) await watcher.noteList();
+    await this.#quiet(watchers);
+    log.push(`-- caller ${number} becomes ${JSON.stringify(auth)}`);
+    caller.become(auth);
+    this.#far?.become(number, auth);
+    const concerned = watchers.filter((each) => each.caller === number && !each.isPaused);
+    const end = performance.now() + CONVERGENCE_MS;
+    while (concerned.some(({ waiting }) => !waiting.some((each) => each.includes('caller')))) {
+      if (performance.now() > end) throw new Error(`no reset came when caller ${number} changed`);
+      await pause(10);
+    }
+    await this.#quiet(watchers);
+  }
+
+  /** Its streams end without a word; the readers have lost some of the last events, and resume elsewhere. */
+  async #killFar({ random, watchers, log }: CommittedWorld): Promise<void> {
+    const far = this.#far;
+    if (far === undefined) return;
+    const own = watchers.filter((each) => each.isOf(far));
+    this.#far = undefined;
+    await far.kill();
+    this.counts.kills++;
+    log.push(`-- a node is killed, ${own.length} streams end`);
+    for (const watcher of own) watcher.pause(random.below(6));
+  }
+
   /** The stream begins while a commit comes, and the log is read. */
-  async #beginAmidWrites(random: Random, watcher: Watcher, { i, pools, watchers, log }: CommittedWorld): Promise<void> {
-    const beginning = watcher.begin();
+  async #beginAmidWrites(watcher: Watcher, { i, random, pools, watchers, log }: CommittedWorld): Promise<void> {
+    const node = random.pick(this.#nodes);
+    const beginning = watcher.begin(node);
     if (random.chance(0.7)) {
       await write(this.#world.db, randomWrite(random, i, pools), log).catch(() => log.push('-- refused'));
       for (const each of watchers) await each.noteList();
-      await this.#feeds.look();
+      await node.look();
     }
     await beginning;
     await this.#quiet(watchers);
   }
 
-  /** Several commits, each of several statements; a session of its own commits late. */
-  async #commitSome(random: Random, { i, pools, watchers, log }: CommittedWorld): Promise<void> {
+  /** Several commits, each of several statements or one of the service; a session of its own commits late. */
+  async #commitSome(world: CommittedWorld): Promise<void> {
+    const { i, random, pools, watchers, log } = world;
     const { db } = this.#world;
     const late = random.chance(0.3) && db.openSession !== undefined ? await db.openSession() : undefined;
     try {
@@ -242,14 +360,10 @@ export class FeedFuzz {
         await write(late, `-- late\n${randomWrite(random, i, { ...pools, items: [] })}`, log);
       }
       for (let commit = 1 + random.below(3); commit > 0; commit--) {
-        const statements = Array.from({ length: 1 + random.below(3) }, () => randomWrite(random, i, pools));
-        log.push('BEGIN');
-        await db
-          .transaction(async (tx) => {
-            for (const statement of statements) await write(tx, statement, log);
-          })
-          .catch(() => log.push('-- rolled back'));
+        if (random.chance(0.2)) await this.#writeByDoor(world);
+        else await this.#commitStatements(world);
         for (const watcher of watchers) await watcher.noteList();
+        if (random.chance(0.3)) random.pick(this.#nodes).wake();
         if (random.chance(0.3)) await this.#quiet(watchers);
       }
       if (late !== undefined) {
@@ -262,93 +376,36 @@ export class FeedFuzz {
       await late?.close();
     }
   }
-}
 
-interface CommittedWorld {
-  readonly i: number;
-  readonly pools: Pools;
-  readonly watchers: readonly Watcher[];
-  readonly log: string[];
-}
-
-async function write(q: Queryable, statement: string, log: string[]): Promise<void> {
-  log.push(statement);
-  await q.run(raw(statement));
-}
-
-/** The worlds of one database, whose rules change after each round. */
-class FeedLane {
-  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0 };
-  readonly #db: Database;
-  readonly #modules: FeedModules;
-  readonly #seed: number;
-  #round = -1;
-  #fuzz: FeedFuzz | undefined;
-
-  constructor(db: Database, modules: FeedModules, seed: number) {
-    this.#db = db;
-    this.#modules = modules;
-    this.#seed = seed;
+  async #commitStatements({ i, random, pools, log }: CommittedWorld): Promise<void> {
+    const statements = Array.from({ length: 1 + random.below(3) }, () => randomWrite(random, i, pools));
+    log.push('BEGIN');
+    await this.#world.db
+      .transaction(async (tx) => {
+        for (const statement of statements) await write(tx, statement, log);
+      })
+      .catch(() => log.push('-- rolled back'));
   }
 
-  async run(n: number): Promise<string | undefined> {
-    const round = Math.floor(n / (2 * FEED_POLICIES.length));
-    if (round !== this.#round) {
-      await this.close();
-      const policies = policiesOf(round, this.#seed, this.#modules);
-      const pages = round % 2 === 0 ? SMALL_PAGES : undefined;
-      this.#fuzz = await FeedFuzz.open(this.#db, this.#modules, { policies, pages });
-      this.#round = round;
+  async #writeByDoor({ i, random, pools, log }: CommittedWorld): Promise<void> {
+    const { records } = this.#world;
+    const access = random.pick(this.#callers).ask(`items${i}`);
+    const { id, data } = randomDoorWrite(random, pools);
+    log.push(`-- door: ${id} ${JSON.stringify(data)}`);
+    try {
+      if (data === null) await records.remove(access, { id: id! });
+      else if (id !== undefined) await records.update(access, { id, data, relations: [], errors: [] });
+      else await records.create(access, { data, relations: [] });
+    } catch (error) {
+      if (!(error instanceof Problem) && !(error instanceof StoreError)) log.push(`-- refused: ${error}`);
     }
-    return this.#fuzz!.run(n, this.#seed);
-  }
-
-  async close(): Promise<void> {
-    await this.#fuzz?.close();
-    for (const each of ['worlds', 'events', 'resets'] as const) this.counts[each] += this.#fuzz?.counts[each] ?? 0;
-    this.#fuzz = undefined;
   }
 }
 
-export async function fuzzChanges(argv: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      seconds: { type: 'string', default: '60' },
-      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-      world: { type: 'string' },
-    },
-  });
-  const server = await startPostgres({ settings: LONG_RUN });
-  const modules = await loadFeedModules();
-  const { openDatabase } = modules;
-  const databases = [
-    await openDatabase({}),
-    ...(server === undefined ? [] : [await openDatabase({ url: await isolatedUrl(server.url) })]),
-  ];
-  const seed = Number(values.seed);
-  const lanes = databases.map((db) => new FeedLane(db, modules, seed));
-  const end = Date.now() + Number(values.seconds) * 1_000;
-  let failures = 0;
-  let next = Number(values.world ?? 0);
-  const last = values.world === undefined ? Number.POSITIVE_INFINITY : next;
-  await Promise.all(
-    lanes.map(async (lane) => {
-      while (Date.now() < end && failures < 3 && next <= last) {
-        const wrong = await lane.run(next++);
-        if (wrong === undefined) continue;
-        failures++;
-        console.log(wrong);
-      }
-    }),
-  );
-  for (const lane of lanes) await lane.close();
-  for (const db of databases) await db.close();
-  await server?.stop();
-  const sum = (of: keyof FeedCounts): number => lanes.reduce((total, { counts }) => total + counts[of], 0);
-  console.log(
-    `seed ${seed}: worlds ${sum('worlds')}, events ${sum('events')}, of them resets ${sum('resets')}, differences ${failures}`,
-  );
-  const least = values.world === undefined ? Math.max(1, Math.floor(Number(values.seconds) / 5)) : 1;
-  return failures + printShortfalls([{ what: 'worlds', count: sum('worlds'), least }]) === 0 ? 0 : 1;
+async function wrongOf(watchers: readonly Watcher[]): Promise<string | undefined> {
+  for (const watcher of watchers) {
+    const wrong = watcher.isPaused ? undefined : await watcher.settle();
+    if (wrong !== undefined) return `${watcher.label}: ${wrong}`;
+  }
+  return undefined;
 }

@@ -1,13 +1,11 @@
 /** A subscriber of the fuzz: it keeps a copy of its list by events, and finds records and fields that it must not receive. */
-import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
-import type { Subscriber } from '../../../src/changes/subscriber.ts';
 import type { Members } from '../../../src/records/record-shape.ts';
 import type { AccessContext, Records } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import type { FeedModules } from './feed-modules.ts';
+import type { FeedNode, NodeEvent, NodeStream, Subscription } from './feed-node.ts';
 
 export interface WatcherGrounds {
-  readonly feeds: ChangeFeeds;
   readonly records: Records;
   readonly schema: Schema;
   readonly compileFilter: FeedModules['compileFilter'];
@@ -15,21 +13,12 @@ export interface WatcherGrounds {
   readonly writes: () => number;
 }
 
-export interface Watching {
-  readonly collection: string;
+export interface Watching extends Subscription {
   readonly access: () => AccessContext;
-  readonly filter?: string | undefined;
-  readonly fields?: readonly string[] | undefined;
 }
 
-interface Received {
-  readonly position: string;
-  readonly type: string;
-  // biome-ignore lint/suspicious/noExplicitAny: it is compared with a list
-  readonly data: any;
-  /** A later write may hide what the event shows. */
-  readonly writes: number;
-}
+/** The words of a copy that differs from its list: events may still come. */
+export const DIFFERS = ': the copy has ';
 
 /** The positions that a watcher remembers. */
 const MOST_PAST = 8;
@@ -46,13 +35,13 @@ export class Watcher {
   readonly #everListed = new Set<string>();
   /** The values of the field with a rule, by record, that some list has shown. */
   readonly #everShown = new Set<string>();
-  #received: Received[] = [];
+  #received: NodeEvent[] = [];
   #position: string | undefined;
   /** The latest positions, each with the copy that a subscriber had there. */
   #past: (readonly [string, ReadonlyMap<string, string>])[] = [];
-  #subscriber: Subscriber | undefined;
+  #stream: NodeStream | undefined;
+  #node: FeedNode | undefined;
   #mustList = true;
-  #asked = 0;
   #onReady: () => void = () => undefined;
 
   constructor(grounds: WatcherGrounds, watching: Watching) {
@@ -64,57 +53,55 @@ export class Watcher {
       filter === undefined
         ? undefined
         : grounds.compileFilter(filter, { catalog: grounds.schema, collection, params: {} }).filter;
-    this.label = `${watching.access().principal.slice(0, 4)} ${collection} ${filter ?? ''} ${fields ?? ''}`;
+    this.label = `${watching.access().principal.slice(7, 8)} ${collection} ${filter ?? ''} ${fields ?? ''}`;
   }
 
-  async begin(): Promise<void> {
+  async begin(node: FeedNode): Promise<void> {
     const ready = new Promise<void>((resolve) => {
       this.#onReady = resolve;
     });
-    const { collection, access, filter, fields } = this.#watching;
-    this.#subscriber = await this.#grounds.feeds.subscribe(
-      {
-        collection: this.#grounds.schema.collections.get(collection)!,
-        access,
-        recheck: () => 'same',
-        filters: this.#filter === undefined ? [] : [this.#filter],
-        members: this.#members,
-        query: JSON.stringify([filter, fields]),
-        since: this.#position,
-      },
-      {
-        send: ({ type, data }, position) => {
-          this.#position = position;
-          this.#received.push({ position, type, data: JSON.parse(`{${data}}`), writes: this.#grounds.writes() });
-          if (type === 'ready') this.#onReady();
-        },
-        beat: () => undefined,
-        // Some readers of a burst are slow.
-        lags: () => this.#asked++ % 5 === 4,
-        drained: async () => undefined,
-        end: () => undefined,
-      },
-    );
+    this.#node = node;
+    this.#mustList ||= this.#position === undefined;
+    const { access: _, ...subscription } = this.#watching;
+    this.#stream = await node.subscribe({ ...subscription, since: this.#position }, (event) => {
+      this.#received.push(event);
+      if (event.type === 'ready') this.#onReady();
+    });
     await ready;
   }
 
   /** @param back the number of the latest events that never arrived */
   pause(back = 0): void {
-    if (this.#subscriber !== undefined) this.#grounds.feeds.leave(this.#subscriber, 'test');
-    this.#subscriber = undefined;
+    this.#stream?.leave();
+    this.#stream = undefined;
+    this.#node = undefined;
+    this.#received = [];
     const [position, copy] = this.#past.at(-1 - back) ?? [this.#position, this.copy];
     this.#position = position;
     this.copy = new Map(copy);
     this.#past = [];
   }
 
+  isOf(node: FeedNode): boolean {
+    return this.#node === node;
+  }
+
+  get caller(): number {
+    return this.#watching.caller;
+  }
+
+  /** The events that came last, as their types with the reasons of resets. */
+  get waiting(): readonly string[] {
+    return this.#received.map(({ type, data }) => (type === 'reset' ? data : type));
+  }
+
   get isPaused(): boolean {
-    return this.#subscriber === undefined;
+    return this.#stream === undefined;
   }
 
   /** Earlier changes are being replayed. */
   get isBehind(): boolean {
-    return this.#subscriber !== undefined && this.#subscriber.group === undefined;
+    return this.#stream?.isBehind === true;
   }
 
   /** Notes the records that the list shows at this moment, though no event may follow. */
@@ -134,9 +121,11 @@ export class Watcher {
     this.#received = [];
     if (this.#mustList) this.copy = new Map(list);
     this.#mustList = false;
-    for (const { position, type, data, writes } of received) {
+    for (const { position, type, data: text, writes } of received) {
+      const data = JSON.parse(`{${text}}`);
       const isRaced = writes < this.#grounds.writes();
       this.events++;
+      this.#position = position;
       if (type === 'reset') {
         this.resets++;
         this.copy = new Map(list);

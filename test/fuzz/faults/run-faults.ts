@@ -225,9 +225,10 @@ async function feedCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Foun
   const closing: (() => Promise<void>)[] = [];
   const found = await firstFound(async () => {
     const modules = await loadFeedModules(copy.root);
-    const db = await modules.openDatabase({ url: await isolatedUrl(url) });
+    const own = await isolatedUrl(url);
+    const db = await modules.openDatabase({ url: own });
     closing.push(() => db.close());
-    const fuzz = await FeedFuzz.open(db, modules);
+    const fuzz = await FeedFuzz.open(db, modules, { url: own, root: copy.root });
     closing.push(() => fuzz.close());
     return (number) => fuzz.run(number, seed);
   });

@@ -1,0 +1,147 @@
+/** A process that serves streams, for the fuzz: in this process, or one of its own that a signal ends. */
+import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
+import type { PageBounds } from '../../../src/changes/change-log.ts';
+import type { EventType } from '../../../src/changes/events.ts';
+import type { FeedRequest, Subscriber } from '../../../src/changes/subscriber.ts';
+import type { Database } from '../../../src/database/contract.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
+import { manyPlaces, noFeedObserver } from '../../support/feed-observer.ts';
+import type { FeedCaller } from './feed-caller.ts';
+import type { FeedModules } from './feed-modules.ts';
+
+/** A subscription as data, which another process can make. */
+export interface Subscription {
+  readonly collection: string;
+  /** The number of the caller. */
+  readonly caller: number;
+  readonly filter?: string | undefined;
+  readonly fields?: readonly string[] | undefined;
+  readonly since?: string | undefined;
+}
+
+export interface NodeEvent {
+  readonly type: EventType;
+  readonly data: string;
+  readonly position: string;
+  /** The number of writes that had begun when the node read the log for it. */
+  readonly writes: number;
+}
+
+export interface NodeStream {
+  /** Earlier changes are being replayed. */
+  readonly isBehind: boolean;
+  leave(): void;
+}
+
+export interface FeedNode {
+  readonly failures: readonly string[];
+  subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream>;
+  /** Resolves when the streams have what the log holds. */
+  look(): Promise<void>;
+  /** A write has ended. */
+  wake(): void;
+  close(): Promise<void>;
+}
+
+export interface NodeGrounds {
+  readonly modules: FeedModules;
+  readonly schema: Schema;
+  readonly callers: readonly FeedCaller[];
+  readonly pages: PageBounds | undefined;
+  /** The number of writes that have begun. */
+  readonly writes: () => number;
+}
+
+/** Some readers of a burst are slow. */
+const LAGS_EVERY = 5;
+
+export class NearNode implements FeedNode {
+  readonly failures: string[] = [];
+  readonly #grounds: NodeGrounds;
+  #feeds!: ChangeFeeds;
+  /** The number of writes that had begun before the last read of the loop. */
+  #read = 0;
+  #asked = 0;
+
+  private constructor(grounds: NodeGrounds) {
+    this.#grounds = grounds;
+  }
+
+  static async open(db: Database, grounds: NodeGrounds): Promise<NearNode> {
+    const node = new NearNode(grounds);
+    const { modules, schema, pages, writes } = grounds;
+    const feeds = await modules.ChangeFeeds.open({
+      db: {
+        ...db,
+        rows: (statement, options) => {
+          if (options?.lane === 'urgent') node.#read = writes();
+          return db.rows(statement, options);
+        },
+      },
+      schema,
+      pages,
+      places: manyPlaces,
+      place: 'test',
+      observer: noFeedObserver,
+      onError: (what, error) => node.failures.push(`${what}: ${error instanceof Error ? error.stack : String(error)}`),
+    });
+    node.#feeds = feeds!;
+    return node;
+  }
+
+  async subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream> {
+    const { writes } = this.#grounds;
+    const began = writes();
+    let subscriber: Subscriber | undefined;
+    subscriber = await this.#feeds.subscribe(this.#requestOf(subscription), {
+      send: ({ type, data }, position) => {
+        const isLive = subscriber?.group !== undefined;
+        take({ type, data, position, writes: isLive ? this.#read : began });
+      },
+      beat: () => undefined,
+      lags: () => this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1,
+      drained: async () => undefined,
+      end: () => undefined,
+    });
+    const made = subscriber;
+    return {
+      get isBehind() {
+        return made.group === undefined;
+      },
+      leave: () => this.#feeds.leave(made, 'test'),
+    };
+  }
+
+  #requestOf({ collection, caller: number, filter: text, fields, since }: Subscription): FeedRequest {
+    const { schema, callers, modules } = this.#grounds;
+    const caller = callers[number]!;
+    let { version } = caller;
+    const place = { catalog: schema, collection, params: {} };
+    const filter = text === undefined ? undefined : modules.compileFilter(text, place).filter!;
+    return {
+      collection: schema.collections.get(collection)!,
+      access: () => caller.ask(collection),
+      recheck: () => {
+        if (caller.version === version) return 'same';
+        version = caller.version;
+        return 'changed';
+      },
+      filters: filter === undefined ? [] : [filter],
+      members: fields && new Set(fields),
+      query: JSON.stringify([text, fields]),
+      since,
+    };
+  }
+
+  look(): Promise<void> {
+    return this.#feeds.look();
+  }
+
+  wake(): void {
+    this.#feeds.wake();
+  }
+
+  close(): Promise<void> {
+    return this.#feeds.close();
+  }
+}
