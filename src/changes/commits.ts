@@ -17,8 +17,8 @@ export interface ChangeBatch {
   readonly from: Moment;
   readonly to: Moment;
   readonly life: string;
-  /** Milliseconds: the time of its first write. */
-  readonly since: number;
+  /** Milliseconds from its first write to this read of the log, by the clock of the database. */
+  readonly age: number;
   /** The changes of each source, in the order of their last entries. */
   readonly changes: ReadonlyMap<string, readonly RecordChange[]>;
   /** Sources of which only this is known: any number of rows changed. */
@@ -43,7 +43,7 @@ export function changeBatchOf(from: Moment, page: LogPage, shapes: ReadonlyMap<s
     from,
     to: page.now,
     life: page.life,
-    since: page.entries[0]?.at ?? page.now.at,
+    age: Math.max(0, page.readAt - (page.entries[0]?.at ?? page.readAt)),
     changes: new Map(ofSources),
     bulk,
     foreign,

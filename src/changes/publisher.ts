@@ -40,6 +40,7 @@ export class Publisher {
 
   async #publish(batch: ChangeBatch, isReplay: boolean): Promise<void> {
     const { groups: all, store, sender, observer } = this.#parts;
+    const began = performance.now();
     for (const name of all.collections) {
       const collection = store.schema.collections.get(name)!;
       let groups: readonly FeedGroup[] = [];
@@ -54,7 +55,7 @@ export class Publisher {
         if (events.length > 0) for (const each of members) sender.send(each, each.missing(events, batch), batch);
       }
     }
-    observer.onLag(Math.max(0, Date.now() - batch.since) / 1000);
+    observer.onLag((batch.age + performance.now() - began) / 1000);
   }
 
   /** No page of several may show what a related change in a later one has opened. @param first the first of them */

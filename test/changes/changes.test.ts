@@ -4,6 +4,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importRecords } from '../../src/records/transfer/import-records.ts';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { FeedClient } from './feed-client.ts';
 
 const SCHEMA = `
@@ -345,6 +346,25 @@ describeOnBoth(
       feeds[0]!.close();
       await feeds[1]!.rest(50);
       await ready(user);
+    });
+
+    test('the metrics count streams, events, resets and ends; a restart ends all streams, whose readers come back by and by', async () => {
+      const feed = await ready(bob);
+      service.app.feeds!.endStreams();
+      await until('the end of the stream', () => feed.isOver);
+      expect(Number(feed.retry)).toBeGreaterThanOrEqual(500);
+      expect(Number(feed.retry)).toBeLessThanOrEqual(4_000);
+      expect(feed.retry).not.toBe('1000');
+      const { text } = await service.anonymous.get('/metrics');
+      for (const line of [
+        /^bylaw_feed_streams 0/m,
+        /^bylaw_feed_events_total\{type="enter"\} [1-9]/m,
+        /^bylaw_feed_resets_total\{reason="related"\} [1-9]/m,
+        /^bylaw_feed_closed_total\{reason="restart"\} [1-9]/m,
+        /^bylaw_feed_lag_seconds_count [1-9]/m,
+        /^bylaw_change_log_entries \d/m,
+      ])
+        expect(text).toMatch(line);
     });
   },
   { schema: SCHEMA },

@@ -88,8 +88,13 @@ describeOnOne(
     });
 
     test('a truncation makes subscribers list again', async () => {
-      await run('TRUNCATE notes CASCADE');
-      expect(await feeds[1]!.until('reset')).toEqual([['reset', { reason: 'bulk' }]]);
+      const [[partition]] = (await service.app.db.rows(
+        raw(`SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'notes'::regclass LIMIT 1`),
+      )) as [[string]];
+      for (const table of ['notes', partition]) {
+        await run(`TRUNCATE ${table} CASCADE`);
+        expect(await feeds[1]!.until('reset')).toEqual([['reset', { reason: 'bulk' }]]);
+      }
     });
   },
   { schema: SCHEMA },

@@ -85,7 +85,7 @@ export async function changeLogSteps(plan: TriggerPlan): Promise<readonly Step[]
   if (plan.isCluster) assertNoShards(logged, wanted);
   const triggers = known.stepsTo(
     CHANGE_TRIGGERS,
-    logged.map((each) => triggerOf(each, known.own, isCopied(each, plan))),
+    logged.map((each) => triggerOf(each, plan)),
   );
   return [
     ...(logged.length > 0 && !isLogged ? CREATE_LOG.map((statement) => ({ sql: statement })) : []),
@@ -94,17 +94,15 @@ export async function changeLogSteps(plan: TriggerPlan): Promise<readonly Step[]
   ];
 }
 
-/** Each machine of the cluster has a copy of the table. */
-const isCopied = ({ table }: LoggedTable, { wanted, isCluster }: TriggerPlan): boolean =>
-  isCluster && wanted.get(table)?.tenantLayout?.kind === 'reference';
-
-function triggerOf(logged: LoggedTable, own: string, copied: boolean): RowTrigger {
+function triggerOf(logged: LoggedTable, { known, wanted, isCluster }: TriggerPlan): RowTrigger {
   const name = `${FUNCTION_PREFIX}${shortDigest(logged.table)}`;
   const { table } = logged;
-  const log = ident(own, LOG_TABLE).text;
-  // Each machine runs the trigger for its copy, and the coordinator alone has the log.
-  const guard = copied ? `\n  IF to_regclass(${quotedText(log)}) IS NULL THEN RETURN NULL; END IF;` : '';
-  return { table, name, body: functionBodyOf(logged, log, guard) };
+  const layout = wanted.get(table)?.tenantLayout?.kind;
+  const log = ident(known.own, LOG_TABLE).text;
+  // Each machine of a cluster runs the trigger for its copy of a reference table, and the coordinator alone has the log.
+  const isCopied = isCluster && layout === 'reference';
+  const guard = isCopied ? `\n  IF to_regclass(${quotedText(log)}) IS NULL THEN RETURN NULL; END IF;` : '';
+  return { table, name, body: functionBodyOf(logged, log, guard), isPartitioned: !isCluster && layout === 'by' };
 }
 
 /** An UPDATE that changes the id is the end of one row and the beginning of another. */

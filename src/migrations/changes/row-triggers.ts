@@ -1,7 +1,7 @@
 /** Triggers of the service: each table has a function of its own, whose text is compared, so that an unchanged one takes no lock. */
 import type { Queryable } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
-import { ident, param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { ident, param, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { Step } from '../step.ts';
 
 export interface TriggerKind {
@@ -20,6 +20,8 @@ export interface RowTrigger {
   /** The name of the function. */
   readonly name: string;
   readonly body: string;
+  /** The partitions of the table get the triggers of statements too: one can be truncated by itself. */
+  readonly isPartitioned?: boolean;
 }
 
 interface ActualFunction {
@@ -104,13 +106,14 @@ export class KnownTriggers {
     return [...this.#functions.keys()].filter((name) => name.startsWith(functions));
   }
 
-  #stepsOf(kind: TriggerKind, { table, name, body }: RowTrigger): readonly Step[] {
+  #stepsOf(kind: TriggerKind, { table, name, body, isPartitioned = false }: RowTrigger): readonly Step[] {
     const actual = this.#replaced.has(table) ? undefined : this.#functions.get(name);
     const quoted = table.includes('.') ? tableIdent(table).text : ident(this.own, table).text;
     const isCalled = typeof actual?.table === 'string' && sameName(actual.table, quoted);
     const made = actual?.body === body ? [] : [createFunction(name, body, this.own)];
     const called = isCalled ? [] : createTriggers(kind, tableIdent(table), name);
-    return [...made, ...called].map((statement) => ({ sql: statement }));
+    const ofParts = isCalled || !isPartitioned ? [] : partitionTriggers(kind, tableIdent(table), name);
+    return [...made, ...called, ...ofParts].map((statement) => ({ sql: statement }));
   }
 }
 
@@ -149,3 +152,19 @@ function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): re
     ),
   ];
 }
+
+/** PostgreSQL gives partitions the triggers of rows by itself. */
+const partitionTriggers = ({ triggers }: TriggerKind, table: Sql, name: string): readonly Sql[] =>
+  triggers
+    .filter(({ each }) => each === 'STATEMENT')
+    .map((each) => {
+      const create = `CREATE OR REPLACE TRIGGER ${ident(each.name).text} ${each.when} ON %s FOR EACH STATEMENT EXECUTE FUNCTION ${ident(name).text}()`;
+      return raw(`DO $bylaw$
+DECLARE part regclass;
+BEGIN
+  FOR part IN SELECT inhrelid FROM pg_inherits WHERE inhparent = ${quotedText(table.text)}::regclass LOOP
+    EXECUTE format(${quotedText(create)}, part);
+  END LOOP;
+END
+$bylaw$`);
+    });

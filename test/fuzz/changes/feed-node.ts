@@ -23,8 +23,8 @@ export interface NodeEvent {
   readonly type: EventType;
   readonly data: string;
   readonly position: string;
-  /** The number of writes that had begun when the node read the log for it. */
-  readonly writes: number;
+  /** The log was read for it while nothing was written, so a list now shows the same. */
+  readonly isStill: boolean;
 }
 
 export interface NodeStream {
@@ -48,8 +48,8 @@ export interface NodeGrounds {
   readonly schema: Schema;
   readonly callers: readonly FeedCaller[];
   readonly pages: PageBounds | undefined;
-  /** The number of writes that have begun. */
-  readonly writes: () => number;
+  /** Nothing is being written. */
+  readonly isStill: () => boolean;
 }
 
 /** Some readers of a burst are slow. */
@@ -59,8 +59,8 @@ export class NearNode implements FeedNode {
   readonly failures: string[] = [];
   readonly #grounds: NodeGrounds;
   #feeds!: ChangeFeeds;
-  /** The number of writes that had begun before the last read of the loop. */
-  #read = 0;
+  /** The last read of the loop began while nothing was written. */
+  #isRead = false;
   #asked = 0;
 
   private constructor(grounds: NodeGrounds) {
@@ -69,12 +69,12 @@ export class NearNode implements FeedNode {
 
   static async open(db: Database, grounds: NodeGrounds): Promise<NearNode> {
     const node = new NearNode(grounds);
-    const { modules, schema, pages, writes } = grounds;
+    const { modules, schema, pages, isStill } = grounds;
     const feeds = await modules.ChangeFeeds.open({
       db: {
         ...db,
         rows: (statement, options) => {
-          if (options?.lane === 'urgent') node.#read = writes();
+          if (options?.lane === 'urgent') node.#isRead = isStill();
           return db.rows(statement, options);
         },
       },
@@ -90,13 +90,12 @@ export class NearNode implements FeedNode {
   }
 
   async subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream> {
-    const { writes } = this.#grounds;
-    const began = writes();
+    const began = this.#grounds.isStill();
     let subscriber: Subscriber | undefined;
     subscriber = await this.#feeds.subscribe(this.#requestOf(subscription), {
       send: ({ type, data }, position) => {
         const isLive = subscriber?.group !== undefined;
-        take({ type, data, position, writes: isLive ? this.#read : began });
+        take({ type, data, position, isStill: isLive ? this.#isRead : began });
       },
       beat: () => undefined,
       lags: () => this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1,

@@ -119,6 +119,8 @@ export class FeedFuzz {
   #far: FarNode | undefined;
   /** The writes of the present world. */
   #log: string[] = [];
+  /** Nothing is being written. */
+  #isStill = false;
 
   private constructor(world: FeedWorld, callers: readonly FeedCaller[], options: FuzzOptions) {
     this.#world = world;
@@ -155,7 +157,7 @@ export class FeedFuzz {
   async #openNear(db: Database): Promise<void> {
     const { pages = SMALL_PAGES } = this.#options;
     const { modules, schema } = this.#world;
-    const grounds = { modules, schema, callers: this.#callers, pages, writes: () => this.#log.length };
+    const grounds = { modules, schema, callers: this.#callers, pages, isStill: () => this.#isStill };
     this.#near.push(await NearNode.open(db, grounds));
   }
 
@@ -179,7 +181,7 @@ export class FeedFuzz {
     const pools = await this.#fill(random);
     this.#log = [];
     const { compileFilter } = modules;
-    const grounds = { records, schema, compileFilter, writes: () => this.#log.length };
+    const grounds = { records, schema, compileFilter };
     const shared = random.pick(FILTERS);
     if (random.chance(0.3)) await this.#openFar();
     // Subscribers who see the same share a group, and those who nearly do must not.
@@ -191,6 +193,7 @@ export class FeedFuzz {
     });
     const world: CommittedWorld = { i, random, pools, watchers, log: this.#log };
     const long = new LongTransaction(db, world);
+    this.#isStill = false;
     try {
       for (const watcher of watchers) await watcher.begin(random.pick(this.#nodes));
       for (let moment = 0; moment < MOMENTS; moment++) {
@@ -243,6 +246,7 @@ export class FeedFuzz {
 
   /** Reads the log while nothing is written. Throws what is wrong. */
   async #quiet(watchers: readonly Watcher[]): Promise<void> {
+    this.#isStill = true;
     const isBehind = (): boolean => watchers.some((each) => each.isBehind) && this.#failure === undefined;
     // A reader of a burst who lags is behind after the first look.
     do {
@@ -253,6 +257,7 @@ export class FeedFuzz {
     if (this.#failure !== undefined) throw new Error(this.#failure);
     const wrong = await wrongOf(watchers);
     if (wrong !== undefined) throw new Error(wrong);
+    this.#isStill = false;
   }
 
   /** An error that no subscriber sees. */
@@ -339,8 +344,10 @@ export class FeedFuzz {
   /** The stream begins while a commit comes, and the log is read. */
   async #beginAmidWrites(watcher: Watcher, { i, random, pools, watchers, log }: CommittedWorld): Promise<void> {
     const node = random.pick(this.#nodes);
+    const isAlone = random.chance(0.3);
+    this.#isStill = isAlone;
     const beginning = watcher.begin(node);
-    if (random.chance(0.7)) {
+    if (!isAlone) {
       await write(this.#world.db, randomWrite(random, i, pools), log).catch(() => log.push('-- refused'));
       for (const each of watchers) await each.noteList();
       await node.look();

@@ -9,8 +9,6 @@ export interface WatcherGrounds {
   readonly records: Records;
   readonly schema: Schema;
   readonly compileFilter: FeedModules['compileFilter'];
-  /** The number of writes that have begun. */
-  readonly writes: () => number;
 }
 
 export interface Watching extends Subscription {
@@ -121,9 +119,9 @@ export class Watcher {
     this.#received = [];
     if (this.#mustList) this.copy = new Map(list);
     this.#mustList = false;
-    for (const { position, type, data: text, writes } of received) {
+    for (const { position, type, data: text, isStill } of received) {
       const data = JSON.parse(`{${text}}`);
-      const isRaced = writes < this.#grounds.writes();
+      const isRaced = !isStill;
       this.events++;
       this.#position = position;
       if (type === 'reset') {
