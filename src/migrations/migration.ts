@@ -7,6 +7,7 @@ import { raw, type Sql } from '../sql.ts';
 import { columnExists, readCatalog, tableExists } from './catalog.ts';
 import { CHANGE_TRIGGERS, changeLogSteps, dropsOfCopied } from './changes/change-triggers.ts';
 import { DELETED_ROW_TRIGGERS, deletedRowSteps } from './changes/deleted-row-triggers.ts';
+import { historyRenames } from './changes/history-renames.ts';
 import { HISTORY_TRIGGERS, historySteps } from './changes/history-triggers.ts';
 import { KnownTriggers } from './changes/row-triggers.ts';
 import { planSteps } from './diff.ts';
@@ -145,10 +146,14 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const { errors } = findDifferences(schema, owners);
   if (errors.length > 0) throw new UnservableTables(errors);
   const wanted = withoutKeysToViews(tablesOf(schema), owners);
-  const kept = keepsExtra === true ? extraOf(wanted, renamedTables(wanted, actual).actual, owned) : [];
+  const renamed = renamedTables(wanted, actual);
+  const kept = keepsExtra === true ? extraOf(wanted, renamed.actual, owned) : [];
   const isCluster = await isCitus(db);
   if (isCluster && hasTenants(schema)) await assertCitusFits(db);
-  const steps = await planSteps({ ...planning, db, wanted, actual, owned, isCluster });
+  const steps = [
+    ...(await planSteps({ ...planning, db, wanted, actual, owned, isCluster })),
+    ...(await historyRenames({ ...planning, db, wanted, renamed })),
+  ];
   const namesOf = (changes: typeof needsMove): readonly string[] =>
     [...wanted.values()].flatMap((table) => {
       const existing = actual.get(table.name);

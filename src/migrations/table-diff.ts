@@ -8,7 +8,7 @@ import { columnList, type Table } from './tables.ts';
 export const sameColumns = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0');
 
 /** Bytes. PostgreSQL scans a smaller table in some ten milliseconds, for which others may wait. */
-const LARGE_BYTES = 1 << 20;
+export const LARGE_BYTES = 1 << 20;
 
 export interface TableDiffOptions {
   /** Statements can run outside of transactions. */

@@ -43,7 +43,8 @@ export interface HistoryRequest {
 
 interface Image {
   readonly cells: Cells;
-  readonly row: Row;
+  /** Undefined: a cell is no value of its field, whose type was another one. No rule can decide about such a state. */
+  readonly row: Row | undefined;
 }
 interface Entry {
   readonly seq: string;
@@ -75,9 +76,8 @@ export async function history(store: Store, access: AccessContext, request: Hist
   const present = { cells, row: shape.row(cells) };
   const found = await readEntries(reading, shape, request);
   const shown = found.slice(0, request.limit);
-  const rows = [present, ...shown.flatMap(({ before, after }) => [before, after])].flatMap((image) =>
-    image === undefined ? [] : [image.row],
-  );
+  const images = shown.flatMap(({ before, after }) => [before, after]);
+  const rows = [present.row, ...images.flatMap((image) => (image?.row === undefined ? [] : [image.row]))];
   const sight = await Sight.of(reading, rows);
   const hidden = sight.hiddenOf(present.row);
   return {
@@ -119,7 +119,7 @@ async function entriesIn(
      ORDER BY h.seq DESC
      LIMIT ${param('int8', limit + 1)}`);
   return found.map(([seq, at, by, hasBefore, hasAfter, ...cells]) => {
-    const imageOf = (own: Cells): Image => ({ cells: own, row: shape.row(own) });
+    const imageOf = (own: Cells): Image => ({ cells: own, row: shape.fits(own) ? shape.row(own) : undefined });
     return {
       seq: seq!,
       at: at!,
@@ -175,11 +175,17 @@ function printed({ seq, at, by, before, after }: Entry, { shape, sight, hidden }
     .slice(0, shape.width)
     .filter((name) => name !== 'id' && !NOT_IN_HISTORY.has(name) && !hidden.has(name));
   const visible = (image: Image | undefined): ReadonlySet<string> | undefined =>
-    image === undefined || !sight.shows(image.row) ? undefined : new Set(stored).difference(sight.hiddenOf(image.row));
+    image?.row === undefined || !sight.shows(image.row)
+      ? undefined
+      : new Set(stored).difference(sight.hiddenOf(image.row));
   const [was, is] = [visible(before), visible(after)];
   if (was === undefined && is === undefined) return undefined;
   const differs = (name: string): boolean => before?.cells[shape.place(name)] !== after?.cells[shape.place(name)];
-  const changed = stored.filter((name) => (was?.has(name) === true || is?.has(name) === true) && differs(name));
+  // Where one side is hidden, its values are not compared: an equal one would be known by its absence.
+  const isOneHidden = (name: string): boolean =>
+    before !== undefined && after !== undefined && was?.has(name) !== is?.has(name);
+  const isShown = (name: string): boolean => was?.has(name) === true || is?.has(name) === true;
+  const changed = stored.filter((name) => isShown(name) && (isOneHidden(name) || differs(name)));
   if (changed.length === 0 && before !== undefined && after !== undefined) return undefined;
   const text = (image: Image | undefined, seen: ReadonlySet<string> | undefined): string =>
     image === undefined || seen === undefined

@@ -5,7 +5,7 @@
 import { readTextArray } from '../database/cells.ts';
 import type { Cells } from '../database/contract.ts';
 import { keyOf, type Row } from '../policy/types.ts';
-import { FIELD_KINDS, keyKindIn, keyKindOf } from '../schema/fields/index.ts';
+import { FIELD_KINDS, type FieldKind, keyKindIn, keyKindOf } from '../schema/fields/index.ts';
 import type { Collection, HasOne, Schema } from '../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../sql.ts';
 
@@ -15,6 +15,8 @@ interface ShapeMember {
   toJson(cell: string): string;
   fromCell(cell: string): unknown;
   readonly unquotedJson?: ((cell: string) => string) | undefined;
+  /** The checks of cells that a column did not hold. */
+  readonly kind?: Pick<FieldKind, 'fromJson' | 'fromText' | 'isForeignCell'>;
 }
 
 /** A text after a value that is complete, and after one that lacks its closing quotation mark. */
@@ -116,6 +118,11 @@ export class RecordShape {
     return row;
   }
 
+  /** True if each cell is a value of its member. History has cells from before a change of type. */
+  fits(cells: Cells): boolean {
+    return this.#members.every((member, i) => cells[i] == null || isValueOf(member, cells[i]));
+  }
+
   /** The place of a member among the cells. */
   place(name: string): number {
     return this.#names.indexOf(name);
@@ -136,6 +143,16 @@ export class RecordShape {
   }
 }
 
+function isValueOf({ kind, toJson, fromCell }: ShapeMember, cell: string): boolean {
+  if (kind === undefined) return true;
+  try {
+    const read = kind.fromJson((kind.fromText ?? JSON.parse)(toJson(cell)), {});
+    return kind.isForeignCell?.(cell) !== true && read.error === undefined && read.value === fromCell(cell);
+  } catch {
+    return false;
+  }
+}
+
 function printed({ name, toJson, unquotedJson }: Omit<ShapeMember, 'column'>, i: number): Printed {
   const key = `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`;
   // V8 joins the parts of an answer once, so each part less saves time.
@@ -147,16 +164,16 @@ function printed({ name, toJson, unquotedJson }: Omit<ShapeMember, 'column'>, i:
 }
 
 function* membersOf(collection: Collection, schema: Pick<Schema, 'collections'>): Iterable<ShapeMember> {
-  yield { ...keyKindOf(collection), name: 'id', column: keyOf(collection).column };
+  yield member(keyKindOf(collection), 'id', keyOf(collection).column);
   if (collection.kind === 'users') yield ROLES;
-  for (const { name, column, type } of collection.fields.values()) {
-    yield { ...FIELD_KINDS[type], name, column };
-  }
+  for (const { name, column, type } of collection.fields.values()) yield member(FIELD_KINDS[type], name, column);
   for (const relation of collection.relations.values()) {
     if (relation.kind !== 'belongs_to') continue;
-    yield { ...keyKindIn(schema, relation.collection), name: relation.name, column: relation.column };
+    yield member(keyKindIn(schema, relation.collection), relation.name, relation.column);
   }
 }
+
+const member = (kind: FieldKind, name: string, column: string): ShapeMember => ({ ...kind, kind, name, column });
 
 const ROLES: ShapeMember = {
   name: 'roles',

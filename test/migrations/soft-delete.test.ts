@@ -84,3 +84,48 @@ test.each(ONE_KIND)('a history follows its collection, and a second plan is empt
   expect((await db.rows(raw('SELECT 1 FROM bylaw_history'))).length).toBe(2);
   await db.close();
 });
+
+test.each(KINDS)('entries of a history follow the names of fields and collections (%s)', async (kind) => {
+  const db = await openKind(kind);
+  const fields = (field: string): string => `fields: { title: string, ${field} }`;
+  await applyMigration(db, collection(`history: true, ${fields('hidden_at: datetime')}`), migrateOptions());
+  await db.run(raw(`INSERT INTO notes (id, title, hidden_at) VALUES (gen_random_uuid(), 'one', '2026-01-01')`));
+  await db.run(raw('UPDATE notes SET hidden_at = NULL'));
+  const field = 'archived_at: { type: datetime, was: hidden_at }';
+  const after = collection(`history: true, was: notes, ${fields(field)}`, 'papers');
+  const { destructive } = await planMigration(db, after, { ...migrateOptions(), largeFrom: 1 });
+  expect(destructive.map(({ why }) => why)).toContainEqual(
+    expect.stringContaining('get other names while all writers'),
+  );
+  await applyMigration(db, after, migrateOptions());
+  const rows = await db.rows(
+    raw(`SELECT collection, left(before ->> 'archived_at', 10), left(after ->> 'archived_at', 10),
+                coalesce(before, '{}') || coalesce(after, '{}') ? 'hidden_at' FROM bylaw_history ORDER BY seq`),
+  );
+  expect(rows).toEqual([
+    ['papers', null, '2026-01-01', 'f'],
+    ['papers', '2026-01-01', null, 'f'],
+  ]);
+  expect((await planMigration(db, after, migrateOptions())).statements).toEqual([]);
+  await db.close();
+});
+
+const DIVIDED = (field: string): string => `teams: { distribute: reference, fields: { name: string } }, notes: {
+  history: true, distribute: { by: team }, fields: { ${field} },
+  relations: { team: { kind: belongs_to, collection: teams, required: true } },
+  access: { view: '@record.team = @request.query.team' } }`;
+
+test('entries beside the records of a tenant follow the names of fields', async () => {
+  const db = await openKind(KINDS.at(-1)!);
+  await applyMigration(db, schemaOf(`collections: { ${DIVIDED('hidden_at: datetime')} }`), migrateOptions());
+  const tenant = '0190b0a0-0000-7000-8000-000000000001';
+  await db.run(
+    raw(
+      `INSERT INTO bylaw_history_notes (_tenant, record, seq, at, after) VALUES ('${tenant}', 'r', 1, now(), '{"hidden_at": "x"}')`,
+    ),
+  );
+  const after = schemaOf(`collections: { ${DIVIDED('archived_at: { type: datetime, was: hidden_at }')} }`);
+  await applyMigration(db, after, migrateOptions());
+  expect(await db.rows(raw('SELECT before, after FROM bylaw_history_notes'))).toEqual([[null, '{"archived_at": "x"}']]);
+  await db.close();
+});

@@ -12,6 +12,7 @@ export const bool: FieldKind = {
   fromJson: (value) => (typeof value === 'boolean' ? { value } : reject('wrong_type', 'expected true or false')),
   toJson: (cell) => (cell === 't' ? 'true' : 'false'),
   fromCell: (cell) => cell === 't',
+  isForeignCell: (cell) => cell !== 't' && cell !== 'f',
   jsonSchema: () => ({ type: 'boolean' }),
   typescript: () => 'boolean',
   inKey: cast,

@@ -96,6 +96,8 @@ export interface FieldKind {
   readonly unquotedJson?: (cell: string) => string;
   /** The text that PostgreSQL printed → the value that policies see. */
   fromCell(cell: string): Scalar;
+  /** Given if `fromCell` takes texts of other types for values: true of those that are none. */
+  isForeignCell?(cell: string): boolean;
   /** The value as SQL text, in a comparison with a column of this type or in its DEFAULT. */
   literal(value: Scalar): string;
   /** A constant default is also the column's DEFAULT, which PostgreSQL prints as it was written. */

@@ -85,6 +85,7 @@ function listField(element: ElementOfList): FieldKind {
     fromText,
     toJson: (cell) => `[${arrayTexts(cell).map(kind.toJson).join(',')}]`,
     fromCell,
+    isForeignCell: (cell) => arrayTexts(cell).some((each) => kind.isForeignCell?.(each) === true),
     jsonSchema: ({ min, max = MOST_ELEMENTS }) => ({
       type: 'array',
       items: kind.jsonSchema(BOUNDS[element] ?? {}),

@@ -35,6 +35,29 @@ collections:
       create: true
       update: true
       delete: true
+  kinds:
+    history: true
+    fields:
+      text: string
+      flag: bool
+      whole: int
+      real: float
+      big: bigint
+      price: { type: decimal, precision: 12, scale: 2 }
+      at: datetime
+      day: date
+      time: time
+      key: uuid
+      raw: bytes
+      meta: json
+      place: point
+      names: { type: list, of: string }
+      counts: { type: list, of: int }
+      sizes: { type: list, of: float }
+      flags: { type: list, of: bool }
+      days: { type: list, of: date }
+      times: { type: list, of: datetime }
+    access: { view: true, create: true }
   covers:
     history: true
     fields: { name: string }
@@ -64,6 +87,13 @@ describeRoutes(
       const { table } = service.app.schema.collections.get('notes')!.history!;
       const rows = sql`${ident(table ?? 'bylaw_history')} AS h WHERE h.record = ${uuid(id)}::text`;
       return table === undefined ? rows : sql`${rows}${OF_TENANT}`;
+    };
+    const entriesTable = (): Sql =>
+      ident(service.app.schema.collections.get('notes')!.history!.table ?? 'bylaw_history');
+    /** The updates among the entries. */
+    const changesOf = (id: string): Sql => {
+      const isDivided = service.app.schema.collections.get('notes')!.history?.table !== undefined;
+      return sql`record = ${uuid(id)}::text AND before IS NOT NULL${isDivided ? OF_TENANT : raw('')}`;
     };
     const past = async (id: string, user = ann, query = '') => {
       const { body, status, text } = await user.client.get(`/api/notes/${id}/history${query}`);
@@ -148,6 +178,46 @@ describeRoutes(
       expect(data).toMatchObject([{ action: 'update', before: null, after: { title: 'public', published: true } }]);
       expect(JSON.stringify(data)).not.toContain('draft');
       expect((await past(id)).data.length).toBe(3);
+    });
+
+    test('a field that is shown of one side alone is shown whole, so that none is known by its absence', async () => {
+      const id = await make({ title: 'same', score: 7, published: false });
+      await patch(id, { published: true });
+      const [entry] = (await past(id, bob)).data;
+      expect(entry).toMatchObject({ before: null, after: { title: 'same', score: 7, published: true } });
+      expect(entry.changed).toEqual(expect.arrayContaining(['title', 'score', 'published']));
+      expect((await past(id)).data[0].changed).toEqual(['published']);
+    });
+
+    test('values of every type are shown as the record shows them', async () => {
+      const values = {
+        ...{
+          text: 'é"\\',
+          flag: false,
+          whole: -5,
+          real: 1e-7,
+          big: '9007199254740993',
+          price: '12.50',
+          at: '2026-01-02T03:04:05.6Z',
+        },
+        ...{ day: '2026-01-31', time: '09:30:00.25', key: '0190B0A0-0000-7000-8000-000000000001', raw: 'aGVsbG8=' },
+        ...{ meta: { b: [1.5, 12345678901234567890n.toString()], a: null }, place: { lat: 52.1, lng: 4.25 } },
+        ...{ names: ['a,b', '{"}', ''], counts: [1, -2], sizes: [0.1, 3], flags: [true, false], days: ['2026-01-31'] },
+        times: ['2026-01-02T03:04:05Z'],
+      };
+      const id = await make(values, ann, 'kinds');
+      const { body } = await ann.client.get(`/api/kinds/${id}`);
+      const { data } = (await ann.client.get(`/api/kinds/${id}/history`)).body;
+      const { updated_at: _, ...record } = body.data;
+      expect(data[0].after).toEqual(record);
+    });
+
+    test('a state with a value that its field does not hold since a change of type is hidden', async () => {
+      const id = await make({ title: 'typed', score: 1, done: true });
+      await patch(id, { title: 'later' });
+      const images = `before = before || '{"score": "1,\\"x\\":1"}', after = after || '{"done": "true"}'`;
+      await service.app.db.run(sql`UPDATE ${entriesTable()} SET ${raw(images)} WHERE ${changesOf(id)}`);
+      expect(await past(id)).toMatchObject({ data: [{ action: 'create', after: { title: 'typed' } }] });
     });
 
     test('a record that is hidden, deleted or missing has no history', async () => {
