@@ -100,6 +100,16 @@ function suite(service: TestService): void {
     expect(outcomeOf(await book(ann, 11, 13))).toEqual(TAKEN);
   });
 
+  test('places of any length are compared whole', async () => {
+    await newRoom();
+    const desk = Array.from({ length: 9_000 }, (_, i) => String.fromCodePoint(0x4e00 + ((i * 7_919) % 20_000))).join(
+      '',
+    );
+    expect(outcomeOf(await book(ann, 10, 12, { desk }))).toEqual(CREATED);
+    expect(outcomeOf(await book(ann, 10, 12, { desk: `${desk}!` }))).toEqual(CREATED);
+    expect(outcomeOf(await book(ann, 11, 13, { desk }))).toEqual(TAKEN);
+  });
+
   test('a change that moves a record into another one conflicts, and a cancelled one makes way', async () => {
     await newRoom();
     const first = (await book(ann, 10, 12)).body.data.id;

@@ -5,11 +5,12 @@
  * and a constraint of its own: PostgreSQL 15 takes none for the whole table.
  */
 import type { Queryable } from '../../database/contract.ts';
+import { present } from '../../invariant.ts';
 import { PARTITION_NUMBERS } from '../../schema/model/indexes.ts';
 import { ident, join, param, raw, regclassOf, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { Step } from '../step.ts';
 import type { TableDiff } from '../table-diff.ts';
-import type { ExclusionKey, Table, TableTenantLayout } from '../tables.ts';
+import type { Column, ExclusionKey, Table, TableTenantLayout } from '../tables.ts';
 import { partitionName } from '../tenant-tables.ts';
 
 const TEXT_RANGE = 'bylaw_text_range';
@@ -44,19 +45,37 @@ interface Overlapping {
   readonly where: Sql;
 }
 
-/** @param column the column of a row */
-function overlapping({ on, from, to, range, where }: ExclusionKey, column: (name: string) => Sql): Overlapping {
-  const [start, end] = [column(from), column(to)];
+/** An entry of an index holds a text of so many bytes twice for each place. A longer one is compared by its beginning and its hashes. */
+const MOST_BYTES_OF_PLACE = 1_000;
+const COMPARED_CHARACTERS = 100;
+
+function placeOf(column: Column): Sql {
+  const value = ident(column.name);
+  if (column.type !== 'text') return sql`${value}::text`;
+  const hash = (seed: number): Sql => sql`hashtextextended(${value}, ${raw(String(seed))})::text`;
+  return sql`(CASE WHEN octet_length(${value}) <= ${raw(String(MOST_BYTES_OF_PLACE))} THEN ${value}
+    ELSE left(${value}, ${raw(String(COMPARED_CHARACTERS))}) || ${hash(0)} || '/' || ${hash(1)} END)`;
+}
+
+function overlapping({ on, from, to, range, where }: ExclusionKey, { columns }: Pick<Table, 'columns'>): Overlapping {
+  const [start, end] = [ident(from), ident(to)];
   const isReversed = sql`${end} < ${start}`;
   const first = sql`CASE WHEN ${isReversed} THEN ${end} ELSE ${start} END`;
   const last = sql`CASE WHEN ${isReversed} THEN ${start} ELSE ${end} END`;
   const isPlaced = [
-    ...on.map((name) => sql`${column(name)} IS NOT NULL`),
+    ...on.map((name) => sql`${ident(name)} IS NOT NULL`),
     sql`(${start} IS NOT NULL OR ${end} IS NOT NULL)`,
     ...(where === undefined ? [] : [where]),
   ];
   return {
-    places: on.map((name) => sql`${column(name)}::text`),
+    places: on.map((name) =>
+      placeOf(
+        present(
+          columns.find((column) => column.name === name),
+          'the column of a place',
+        ),
+      ),
+    ),
     period: sql`${raw(range)}(${first}, ${last})`,
     where: join(isPlaced, ' AND '),
   };
@@ -66,10 +85,12 @@ function overlapping({ on, from, to, range, where }: ExclusionKey, column: (name
 export const addExclusions = (table: Table, isCluster: boolean): readonly Sql[] =>
   table.exclusions.flatMap((key) => additionsOf(table, key, isCluster));
 
-function additionsOf({ name, tenantLayout }: Table, key: ExclusionKey, isCluster: boolean): readonly Sql[] {
+function additionsOf(definition: Table, key: ExclusionKey, isCluster: boolean): readonly Sql[] {
+  const { name, tenantLayout } = definition;
   const isShared = isCluster && tenantLayout !== undefined;
   return holdersOf(name, key, { isPartitioned: !isCluster && tenantLayout?.kind === 'by' }).map(
-    ({ table, constraint }) => addExclusion(table, constraint, { key, tenant: isShared ? tenantLayout : undefined }),
+    ({ table, constraint }) =>
+      addExclusion(table, constraint, { key, of: definition, tenant: isShared ? tenantLayout : undefined }),
   );
 }
 
@@ -89,12 +110,13 @@ const holdersOf = (
 
 interface Definition {
   readonly key: ExclusionKey;
+  readonly of: Table;
   /** Given in a cluster. */
   readonly tenant: TableTenantLayout | undefined;
 }
 
-function addExclusion(table: string, constraint: string, { key, tenant }: Definition): Sql {
-  const { places, period, where } = overlapping(key, (name) => ident(name));
+function addExclusion(table: string, constraint: string, { key, of, tenant }: Definition): Sql {
+  const { places, period, where } = overlapping(key, of);
   const elements = places.map((place, i) => {
     if (tenant === undefined) return sql`(${raw(TEXT_RANGE)}(${place}, ${place}, '[]')) WITH &&`;
     const isTenant = tenant.kind === 'by' && key.on[i] === tenant.column;
@@ -164,7 +186,7 @@ async function readExclusions(db: Queryable, table: string, isPartitioned: boole
 /** Pairs of rows that the constraint keeps apart. */
 function overlaps(t: TableDiff, key: ExclusionKey): Sql {
   const id = t.table.primaryKey.at(-1)!;
-  const { places, period, where } = overlapping(key, (name) => ident(name));
+  const { places, period, where } = overlapping(key, t.table);
   const columns = [...new Set([id, ...key.on, key.from, key.to, ...key.whereColumns])];
   const named = places.map((place, i) => sql`${place} AS ${ident(`place${i}`)}`);
   const rows = sql`SELECT ${ident(id)} AS id, ${join([...named, sql`${period} AS period`], ', ')} FROM ${t.rowsToBe(columns)} WHERE ${where}`;
