@@ -45,7 +45,7 @@ export const PROBLEMS = {
   unsupported_media_type: { status: 415, title: 'The body has an unsupported media type' },
   range_not_satisfiable: { status: 416, title: 'The range lies outside the content' },
   expectation_failed: { status: 417, title: 'The expectation cannot be met' },
-  validation_failed: { status: 422, title: 'The body is not valid' },
+  validation_failed: { status: 422, title: 'A value is not valid' },
   transition_refused: { status: 422, title: 'The value cannot follow the stored one' },
   idempotency_mismatch: { status: 422, title: 'The idempotency key was used for another request' },
   rate_limited: { status: 429, title: 'Too many requests' },

@@ -9,7 +9,7 @@ import { loggedTablesOf } from '../schema/model/logged-tables.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { clusterAdvice } from './support/cluster-advice.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
-import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './support/schema-file.ts';
+import { type CheckedSchemaFile, type IssueFilter, readGrowthNotes, readSchemaFile } from './support/schema-file.ts';
 
 export const command: Command = {
   name: 'check',
@@ -25,11 +25,14 @@ export const command: Command = {
       value: 'MACHINES',
       about: 'advises the number of shards for a cluster of up to so many machines, and counts connections',
     },
-    strict: { about: 'exits with 1 on warnings, too' },
+    strict: { about: 'exits with 1 on warnings, too, and notes each required string without `min`' },
     'print-schema': { about: 'prints the JSON Schema of bylaw.yaml, for editors, and checks nothing' },
   },
   run,
 };
+
+/** Forms and people mean a required text to have characters. */
+const NO_MIN: GrowthCode = 'no_min';
 
 async function run(args: Arguments, io: Io): Promise<number> {
   if (args.has('print-schema')) {
@@ -42,14 +45,17 @@ async function run(args: Arguments, io: Io): Promise<number> {
   }
   const isStrict = args.has('strict');
   const file = readSchemaFile(schemaFileOf(args.flags, io.env), io);
-  const growth = readGrowthNotes(file, io);
-  const notes = args.has('growth') ? growth.issues : [];
-  if (args.has('json')) io.stdout.write(`${JSON.stringify([...file.issues, ...notes].map(asJson), null, 2)}\n`);
+  const isNamed: IssueFilter = ({ code }) => args.has('growth') || (isStrict && code === NO_MIN);
+  const notes = readGrowthNotes(file, io, isNamed);
+  if (args.has('json')) io.stdout.write(`${JSON.stringify([...file.issues, ...notes.issues].map(asJson), null, 2)}\n`);
   else {
     const guests = file.schema === undefined ? '' : guestTable(file.schema);
-    io.stdout.write(guests + findingsSummary(file, isStrict) + (args.has('growth') ? growthSummary(growth) : ''));
+    io.stdout.write(
+      guests + findingsSummary(file, isStrict) + (args.has('growth') ? growthSummary(notes) : noted(notes)),
+    );
   }
-  if (!args.has('json') && !args.has('growth')) io.stderr.write(growthHint(growth.issues.filter(isOfField)));
+  const isUnnamed: IssueFilter = (note) => !isNamed(note) && isOfField(note);
+  if (!args.has('json')) io.stderr.write(growthHint(readGrowthNotes(file, io, isUnnamed).issues));
   if (!args.has('json')) io.stderr.write(feedsHint(file.schema));
   return file.issues.some(({ severity }) => severity === 'error' || isStrict) ? 1 : 0;
 }
@@ -95,8 +101,12 @@ function guestTable(schema: Schema): string {
   return `what guests may do (\`some\`: the record or the request decides)\n${lines.join('\n')}\n\n`;
 }
 
-const growthSummary = ({ issues, report }: Pick<CheckedSchemaFile, 'issues' | 'report'>): string =>
-  issues.length === 0 ? 'every field of the file that lists can be filtered by has an index\n' : `\n${report}`;
+type Notes = ReturnType<typeof readGrowthNotes>;
+
+const noted = ({ report }: Notes): string => (report === '' ? '' : `\n${report}`);
+
+const growthSummary = (notes: Notes): string =>
+  notes.issues.length === 0 ? 'every field of the file that lists can be filtered by has an index\n' : noted(notes);
 
 /** Feeds read these collections, themselves or by their rules; row triggers of distributed tables do not run on a cluster. */
 function feedsHint(schema: CheckedSchemaFile['schema']): string {

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { applyMigration } from '../migrations/apply-migration.ts';
-import { type BrokenRule, brokenRules } from '../migrations/broken-rules.ts';
+import { type BrokenRule, brokenRules, brokenRuleText } from '../migrations/broken-rules.ts';
 import { type PastMigration, readHistory } from '../migrations/history.ts';
 import {
   type Migration,
@@ -95,7 +95,7 @@ function printPlan(
       return `${risk === undefined ? '' : `-- ${MARKS[risk.kind]}: ${risk.why}\n`}${statement};\n`;
     });
   const parts = [
-    ...broken.map(brokenLine),
+    ...broken.map((rule) => `-- RULE: ${brokenRuleText(rule)}\n`),
     ...notes.map(noteLines),
     ...(statements.length === 0 ? ['-- nothing to do: the database matches the schema\n'] : []),
     ...printed(first),
@@ -103,15 +103,6 @@ function printPlan(
     ...printed(apart),
   ];
   return parts.join('');
-}
-
-function brokenLine({ collection, field, rule, count, query }: BrokenRule): string {
-  const what = `break \`${rule}\` of \`${field}\``;
-  const who =
-    count === undefined
-      ? `records of \`${collection}\` may ${what} (counting them takes too long)`
-      : `${count} ${count === 1 ? 'record' : 'records'} of \`${collection}\` ${count === 1 ? what.replace('break', 'breaks') : what}`;
-  return `-- RULE: ${who}; nothing changes them, and their next update has to; ${query} finds them\n`;
 }
 
 /** No migration runs the statement: the table is not managed. */

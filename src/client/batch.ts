@@ -1,4 +1,4 @@
-import type { CollectionTypes, RecordId, Written } from './collection.ts';
+import type { CollectionTypes, RecordId, UniqueName, Written } from './collection.ts';
 
 /** The id of the record that an earlier create of the batch names by `as`. */
 export interface Ref {
@@ -33,7 +33,7 @@ interface Upsert<K extends string, T extends CollectionTypes> {
   readonly op: 'upsert';
   readonly collection: K;
   /** A unique field, of which `data` has the value. */
-  readonly on: Extract<keyof T['create'], string>;
+  readonly on: UniqueName<T>;
   readonly data: WithRefs<Partial<T['create']>>;
 }
 interface Delete<K extends string> {

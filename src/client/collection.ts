@@ -24,6 +24,10 @@ export interface CollectionTypes {
   readonly through?: string;
   /** The fields that have an order. */
   readonly sort?: string;
+  /** The fields that have the order of people. */
+  readonly folded?: string;
+  /** The fields and belongs_to that an upsert finds a record by. */
+  readonly unique?: string;
   /** Fields and belongs_to that form groups. */
   readonly group_by?: string;
   /** The fields that hold a date. */
@@ -38,7 +42,7 @@ export interface AnyTypes extends CollectionTypes {
   readonly filters: Readonly<Record<string, unknown>>;
 }
 
-type Words = 'expand' | 'through' | 'sort' | 'group_by' | 'dated' | 'points';
+type Words = 'expand' | 'through' | 'sort' | 'folded' | 'unique' | 'group_by' | 'dated' | 'points';
 /** Any text where the types name none. */
 type NamesOf<T extends CollectionTypes, K extends Words> = T extends { readonly [P in K]: infer Names extends string }
   ? Names
@@ -48,10 +52,11 @@ type LinkedName<T extends CollectionTypes> = `${NamesOf<T, 'through'>}.${string}
 type SortName<T extends CollectionTypes> =
   | 'id'
   | NamesOf<T, 'sort'>
-  | `${NamesOf<T, 'sort'>}:text`
+  | `${NamesOf<T, 'folded'>}:text`
   | `${NamesOf<T, 'points'>}:from(${number} ${number})`
   | LinkedName<T>;
 type SortKey<T extends CollectionTypes> = SortName<T> | `-${SortName<T>}`;
+export type UniqueName<T extends CollectionTypes> = NamesOf<T, 'unique'>;
 type GroupKey<T extends CollectionTypes> =
   | NamesOf<T, 'group_by'>
   | LinkedName<T>
@@ -383,8 +388,8 @@ export class Collection<T extends CollectionTypes> {
   }
 
   /** Updates the record that has the unique value, or creates it. Repeatable. */
-  async upsert<F extends FieldName<T>>(
-    field: F,
+  async upsert(
+    field: UniqueName<T>,
     value: RecordId | boolean,
     data: Partial<T['create']>,
     { expand, signal }: WriteOptions<Relations<T>> = {},

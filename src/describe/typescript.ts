@@ -6,7 +6,14 @@ import { PROBLEMS } from '../problem.ts';
 import { FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/model/filter-keys.ts';
 import { countName } from '../schema/model/list-parameters.ts';
-import { type Collection, type Field, madeBy, type Relation, type Schema } from '../schema/model/model.ts';
+import {
+  type Collection,
+  type Field,
+  madeBy,
+  type Relation,
+  type Schema,
+  uniqueFieldsOf,
+} from '../schema/model/model.ts';
 import { canBeHidden, changeablesOf, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
 const FILE_HEAD = `// Made by \`bylaw types\`. Do not edit.
@@ -82,7 +89,7 @@ function typeEntry(collection: Collection, names: TypeNames): string {
 const typeUnion = (names: Iterable<string>): string =>
   Array.from(names, (name) => JSON.stringify(name)).join(' | ') || 'never';
 
-/** The words of `sort` and `group_by`. */
+/** The words of `sort`, `group_by` and upserts. */
 function orderEntries(collection: Collection): readonly string[] {
   const named = (members: readonly { readonly name: string }[]): string => typeUnion(members.map(({ name }) => name));
   const references = referencesOf(collection);
@@ -90,6 +97,8 @@ function orderEntries(collection: Collection): readonly string[] {
   return [
     `through: ${named(references)}`,
     `sort: ${named(ordered)}`,
+    `folded: ${named(ordered.filter(({ search }) => search === true))}`,
+    `unique: ${named(uniqueFieldsOf(collection))}`,
     `group_by: ${named([...ordered, ...references.filter(({ kind }) => kind === 'belongs_to')])}`,
     `dated: ${named(ordered.filter(({ type }) => isInstant(type) || isDay(type)))}`,
     `points: ${named([...collection.fields.values()].filter(({ type }) => type === 'point'))}`,

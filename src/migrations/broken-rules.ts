@@ -28,22 +28,38 @@ interface Rule {
   readonly isBroken: Sql;
 }
 
+const ENUM = 'enum';
 const COUNT_LIMIT_MS = 10_000;
 
-/** The rules that some row breaks. */
-export async function brokenRules(db: Database, schema: Schema): Promise<readonly BrokenRule[]> {
+/** The rules that some row breaks. With `former`, only those that it did not have. */
+export async function brokenRules(db: Database, schema: Schema, former?: Schema): Promise<readonly BrokenRule[]> {
   const broken: BrokenRule[] = [];
+  const known = new Set(former === undefined ? [] : declaredRules(former));
+  if (former !== undefined && declaredRules(schema).every((rule) => known.has(rule))) return [];
   const { actual, formerNames } = renamedTables(tablesOf(schema), await readCatalog(db, storedTables(schema)));
   for (const collection of schema.collections.values()) {
     const existing = actual.get(collection.table);
     if (existing === undefined) continue;
     const table = formerNames.get(collection.table) ?? collection.table;
-    const rules = fieldRules(collection, existing);
+    const rules = fieldRules(collection, existing).filter(
+      ({ field, rule }) => !known.has(declared(collection.fields.get(field)!, collection.name, rule)),
+    );
     const { column: key } = keyOf(collection);
     if (rules.length > 0) broken.push(...(await countIn(db, { collection: collection.name, table, key, rules })));
   }
   return broken;
 }
+
+/** Equal for a rule of two schemas that has not changed. */
+const declared = ({ name, type, enum: allowed }: Field, collection: string, rule: string): string =>
+  JSON.stringify([collection, name, type, rule, rule === ENUM && allowed]);
+
+const declaredRules = ({ collections }: Schema): readonly string[] =>
+  [...collections.values()].flatMap(({ name, fields }) =>
+    [...fields.values()].flatMap((field) =>
+      boundRules(field, ident(field.column)).map(([rule]) => declared(field, name, rule)),
+    ),
+  );
 
 interface RuleCount {
   readonly collection: string;
@@ -51,6 +67,16 @@ interface RuleCount {
   /** The column of the ids. */
   readonly key: string;
   readonly rules: readonly Rule[];
+}
+
+/** `3 records of …; … finds them` */
+export function brokenRuleText({ collection, field, rule, count, query }: BrokenRule): string {
+  const what = `break \`${rule}\` of \`${field}\``;
+  const who =
+    count === undefined
+      ? `records of \`${collection}\` may ${what} (counting them takes too long)`
+      : `${count} ${count === 1 ? 'record' : 'records'} of \`${collection}\` ${count === 1 ? what.replace('break', 'breaks') : what}`;
+  return `${who}; nothing changes them, and their next update has to; ${query} finds them`;
 }
 
 async function countIn(db: Database, { collection, table, key, rules }: RuleCount): Promise<readonly BrokenRule[]> {
@@ -103,7 +129,7 @@ function boundRules(field: Field, column: Sql): readonly (readonly [rule: string
   if (max !== undefined) rules.push([`max ${max}`, sql`${measured} > ${boundOf(max)}`]);
   if (allowed !== undefined) {
     const values = raw(`ARRAY[${allowed.map(literal).join(', ')}]::${columnType}[]`);
-    rules.push(['enum', sql`${column} <> ALL (${values})`]);
+    rules.push([ENUM, sql`${column} <> ALL (${values})`]);
   }
   return rules;
 }

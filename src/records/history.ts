@@ -43,7 +43,7 @@ export interface HistoryRequest {
 
 interface Image {
   readonly cells: Cells;
-  /** Undefined: a cell is no value of its field, whose type was another one. No rule can decide about such a state. */
+  /** Undefined: a cell does not fit its field, whose type was another one. No rule can decide about such a state. */
   readonly row: Row | undefined;
 }
 interface Entry {
@@ -181,7 +181,7 @@ function printed({ seq, at, by, before, after }: Entry, { shape, sight, hidden }
   const [was, is] = [visible(before), visible(after)];
   if (was === undefined && is === undefined) return undefined;
   const differs = (name: string): boolean => before?.cells[shape.place(name)] !== after?.cells[shape.place(name)];
-  // Where one side is hidden, its values are not compared: an equal one would be known by its absence.
+  // A hidden side is not compared: an equal value would be known by its absence.
   const isOneHidden = (name: string): boolean =>
     before !== undefined && after !== undefined && was?.has(name) !== is?.has(name);
   const isShown = (name: string): boolean => was?.has(name) === true || is?.has(name) === true;

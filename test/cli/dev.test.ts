@@ -165,6 +165,16 @@ test('`bylaw dev` keeps the last good schema when its file is empty', async () =
   expect((await titles()).length).toBe(3);
 });
 
+test('`bylaw dev` counts the records that break a rule, when the rule is new', async () => {
+  const bounded = schema({ fields: 'headline: { type: string, was: title, max: 1 }' });
+  await save(bounded);
+  const broken = (): number => entries().filter(({ msg }) => /^3 records of `posts` break `max 1`/.test(msg)).length;
+  await until('the records are counted', async () => broken() === 1);
+  await save(`${bounded}# the rule is as it was\n`);
+  await save(schema({ fields: 'headline: { type: string, was: title }' }));
+  expect(broken()).toBe(1);
+});
+
 test('`bylaw dev` names no remedy that would fail', async () => {
   const { text } = await save(
     schema({ fields: 'headline: { type: string, was: title }, code: { type: string, required: true }' }),

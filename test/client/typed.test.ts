@@ -53,6 +53,13 @@ export async function use(): Promise<string | undefined> {
   documents.query({ fields: ['titel'] });
   // @ts-expect-error: no such order
   documents.query({ sort: ['-titel'] });
+  // @ts-expect-error: titles have no folded copy
+  documents.query({ sort: ['title:text'] });
+  await client.collection('teams').upsert('name', 'x', { about: 'y' });
+  // @ts-expect-error: not a unique field
+  client.collection('teams').upsert('about', 'x', {});
+  // @ts-expect-error: not a unique field
+  client.batch([{ op: 'upsert', collection: 'teams', on: 'about', data: { name: 'x' } }]);
   // @ts-expect-error: no such relation
   documents.query({ expand: { ownr: true } });
   await documents.aggregate({ group_by: ['owner.email', 'week(due_at)'], measures: { n: { of: 'count', where: 'true' } }, having: 'n > 1' });

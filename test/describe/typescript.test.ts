@@ -50,7 +50,7 @@ export interface PostFilters {
     const order = '"created_at" | "updated_at" | "email" | "email_verified"';
     expect(text).toContain(
       '  users: { record: User; written: User | IdOnly; create: never; update: UserUpdate; filters: UserFilters; expand: never; ' +
-        `through: never; sort: ${order}; group_by: ${order}; dated: "created_at" | "updated_at"; points: never };\n`,
+        `through: never; sort: ${order}; folded: never; unique: never; group_by: ${order}; dated: "created_at" | "updated_at"; points: never };\n`,
     );
     expect(text).toMatch(
       / {2}posts: \{ record: Post;.* expand: "owner" \| "tags"; through: "owner"; sort: [^;]*"title".*; group_by: .*"owner";/,

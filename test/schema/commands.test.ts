@@ -219,6 +219,20 @@ describe('bylaw check', () => {
     ]);
   });
 
+  it('the flag names the required strings that may be empty, which are no warnings', async () => {
+    const fields =
+      '{ name: { type: string, required: true, max: 9 }, code: { type: string, required: true, min: 0, max: 9 } }';
+    file('empty.yaml', `collections: { things: { fields: ${fields}, access: { create: true } } }\n`);
+    const { code, stdout, stderr } = await run('check', ['--schema', 'empty.yaml', '--strict']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(
+      /^no errors, no warnings\n\nnote\[no_min\]: `name` is required and has no `min`, .*add `min: 1`/,
+    );
+    expect(stdout).not.toContain('`code`');
+    const { stderr: hint } = await run('check', ['--schema', 'empty.yaml']);
+    expect(hint).toBe('1 required string has no `min`; `bylaw check --growth` names them\n');
+  });
+
   it('the command prints no issue of a valid file, and exits with 2 after a wrong call', async () => {
     file('s.yaml', SOUND);
     expect(await run('check', ['--schema', 's.yaml', '--json', '--strict'])).toEqual({

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../http/observe/log.ts';
 import type { Workshop } from '../../http/workshop.ts';
+import { brokenRules, brokenRuleText } from '../../migrations/broken-rules.ts';
 import { haveSameTables } from '../../migrations/schema-record.ts';
 import { versionOfText } from '../../schema/file/text-version.ts';
 import type { Schema } from '../../schema/model/model.ts';
@@ -113,6 +114,7 @@ export class DevSession {
     } catch (error) {
       return this.#keep(error instanceof NotMigrated ? error.message : `the database refused it: ${String(error)}`);
     }
+    const former = this.#schema;
     const added = [...schema.collections.keys()].filter((name) => !this.#schema.collections.has(name));
     this.#schema = schema;
     this.#text = text;
@@ -121,6 +123,8 @@ export class DevSession {
     const details = [...statements.map((statement) => `${statement};`), report].join('\n').trim();
     this.#parts.log.info({ took_ms: took, ...(details === '' ? {} : { text: details }) }, 'serving the new schema');
     await reportRefuted(schema, this.#parts.log);
+    for (const rule of await brokenRules(this.#parts.service.app.db, schema, former))
+      this.#parts.log.warn(brokenRuleText(rule));
     if (this.#parts.hasSeed && added.length > 0) await this.#seed(schema, new Set(added));
   }
 

@@ -17,14 +17,15 @@ export interface CheckedSchemaFile {
   readonly report: string;
 }
 
-/** Reads the notes on growth; there are none for a file with errors. */
+/** Reads the notes on growth, of which `isShown` selects; a file with errors has none. */
 export function readGrowthNotes(
   { schema }: CheckedSchemaFile,
   { cwd }: Io,
+  isShown: IssueFilter,
 ): Pick<CheckedSchemaFile, 'issues' | 'report'> {
   if (schema === undefined) return { issues: [], report: '' };
   const path = resolve(cwd, schema.file);
-  const issues = growthNotes(schema, readFileSync(path, 'utf8'));
+  const issues = growthNotes(schema, readFileSync(path, 'utf8')).filter(isShown);
   return { issues, report: underlineIssues(path, issues) };
 }
 

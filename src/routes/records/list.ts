@@ -36,6 +36,7 @@ export const listRecords = route({
     'filter_duplicate_key',
     'filter_invalid',
     'invalid_cursor',
+    'validation_failed',
     'query_too_expensive',
     tenantProblems,
   ],

@@ -24,7 +24,10 @@ export interface QueriedList {
   readonly errors: ErrorDetail[];
 }
 
-/** The part of a list's request that its words of a query give. Throws `filter_invalid`; reports other errors. */
+/**
+ * The part of a list's request that its words of a query give. Throws `filter_invalid`, and `validation_failed` for a
+ * value that the body of a query could not have either; reports other errors.
+ */
 export function queryOfWords({ pairs, schema, collection, errors }: QueriedList): Partial<ListRequest> {
   const reading = new QueryErrors();
   const words = pairs.filter(({ key }) => isQueryWord(key));
@@ -37,8 +40,7 @@ export function queryOfWords({ pairs, schema, collection, errors }: QueriedList)
   const after = body.cursor === '' ? undefined : (body.cursor as string | undefined);
   if (after !== undefined && pairs.some(({ key }) => key === 'offset'))
     reading.add(['cursor'], 'invalid_parameter', 'a cursor and an offset; expected one of them');
-  for (const error of reading.others) addError(errors, { ...inQueryString(error), code: 'invalid_parameter' });
-  throwFilterErrors(reading.filters, errors);
+  throwErrors(reading, errors);
   const isQuery = filter !== undefined || sort.length > 0;
   return { filter, sort, members, count, isQuery, cursors: { query: cursorScope(pairs, sort.map(spelt)), after } };
 }
@@ -79,7 +81,14 @@ function inQueryString({ pointer = '', ...error }: ErrorDetail): ErrorDetail {
   return { ...error, parameter: word === 'params' ? `${PARAM_PREFIX}${name}` : word };
 }
 
-function throwFilterErrors(filters: readonly ErrorDetail[], others: readonly ErrorDetail[]): void {
+/** Errors of the query string itself, which are reported already, decide about the status. */
+function throwErrors({ filters, others }: QueryErrors, reported: ErrorDetail[]): void {
+  const values = others.map(inQueryString);
   const [first, ...more] = filters.map(inQueryString);
-  if (first !== undefined) throw new Problem('filter_invalid', first.detail, { errors: [first, ...more, ...others] });
+  if (first !== undefined)
+    throw new Problem('filter_invalid', first.detail, { errors: [first, ...more, ...reported, ...values] });
+  const [wrong] = values;
+  if (wrong !== undefined && reported.length === 0)
+    throw new Problem('validation_failed', wrong.detail, { errors: values });
+  for (const error of values) addError(reported, error);
 }
