@@ -85,7 +85,7 @@ test.each(ONE_KIND)('a history follows its collection, and a second plan is empt
   await db.close();
 });
 
-test.each(KINDS)('entries of a history follow the names of fields and collections (%s)', async (kind) => {
+test.each(ONE_KIND)('entries of a history follow the names of fields and collections (%s)', async (kind) => {
   const db = await openKind(kind);
   const fields = (field: string): string => `fields: { title: string, ${field} }`;
   await applyMigration(db, collection(`history: true, ${fields('hidden_at: datetime')}`), migrateOptions());
@@ -116,7 +116,7 @@ const DIVIDED = (field: string): string => `teams: { distribute: reference, fiel
   access: { view: '@record.team = @request.query.team' } }`;
 
 test('entries beside the records of a tenant follow the names of fields', async () => {
-  const db = await openKind(KINDS.at(-1)!);
+  const db = await openKind(ONE_KIND[0]!);
   await applyMigration(db, schemaOf(`collections: { ${DIVIDED('hidden_at: datetime')} }`), migrateOptions());
   const tenant = '0190b0a0-0000-7000-8000-000000000001';
   await db.run(
