@@ -93,7 +93,9 @@ const typeUnion = (names: Iterable<string>): string =>
 function orderEntries(collection: Collection): readonly string[] {
   const named = (members: readonly { readonly name: string }[]): string => typeUnion(members.map(({ name }) => name));
   const references = referencesOf(collection);
-  const ordered = [...collection.fields.values()].filter(({ type }) => scalarOf(type).sorts !== false);
+  const ordered = [...collection.fields.values()].flatMap((field) =>
+    scalarOf(field.type).sorts === false ? [...(field.paths?.values() ?? [])] : [field],
+  );
   return [
     `through: ${named(references)}`,
     `sort: ${named(ordered)}`,

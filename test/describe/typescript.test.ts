@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { typescriptOf } from '../../src/describe/typescript.ts';
+import { parseSchema } from '../../src/schema/load.ts';
 import { SCHEMA } from './schema.ts';
 
 describe('the TypeScript types', () => {
@@ -56,5 +57,13 @@ export interface PostFilters {
       / {2}posts: \{ record: Post;.* expand: "owner" \| "tags"; through: "owner"; sort: [^;]*"title".*; group_by: .*"owner";/,
     );
     expect(text).toContain('| "not_found"');
+  });
+
+  it('paths of json are names of orders and groups', () => {
+    const text = 'collections:\n  parts:\n    fields: { meta: { type: json, paths: { size.w: int } }, at: point }\n';
+    const { schema } = parseSchema(text);
+    const [entry = ''] = typescriptOf(schema!).match(/ {2}parts: .*/) ?? [];
+    const order = '"created_at" | "updated_at" | "meta.size.w"';
+    expect(entry).toContain(`sort: ${order}; group_by: ${order}; dated: "created_at" | "updated_at"; points: "at"`);
   });
 });

@@ -125,7 +125,9 @@ class Completer {
     let found = NONE;
     for (const tail of tails) {
       this.#try(this.#clause + text + tail, (name, known) => {
-        if (name === PLACEHOLDER) found = known;
+        // A path into json is one name.
+        const typed = name.length - PLACEHOLDER.length;
+        if (name.endsWith(PLACEHOLDER)) found = new Map([...known].map(([key, each]) => [key.slice(typed), each]));
       });
       if (found.size > 0) break;
     }
@@ -307,9 +309,7 @@ class Completer {
   #reach(found: (collection: CatalogCollection) => string | undefined): string | undefined {
     const { catalog, collection, parameters, params } = this.#context;
     const known = [...this.#known(PLACEHOLDER, this.#operandTails)];
-    const starts = known.flatMap(([name, { walksTo }]): Start[] =>
-      walksTo === undefined ? [] : [[`${name}.`, walksTo]],
-    );
+    const starts = known.flatMap(([name, { walksTo }]): Start[] => (walksTo ? [[`${name}.`, walksTo]] : []));
     if (params !== undefined) starts.push(['', collection]);
     else if (parameters === undefined) starts.push(['@record.', collection]);
     const users = catalog.collections.get('users');

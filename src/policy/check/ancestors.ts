@@ -5,8 +5,8 @@ import { ancestorsOfRecord } from '../../../grammar/read-tokens.ts';
 import type { Ancestors, Dialect } from '../../../grammar/syntax.ts';
 import type { BelongsTo, CatalogCollection, CatalogRelation } from '../types.ts';
 import { type Named, type Place, type RecordStart, recordStart, type ToMany } from './place.ts';
-import { findRelation, resolve } from './resolve.ts';
-import { relationNames, reportUnknownName } from './unknown-names.ts';
+import { resolve } from './resolve.ts';
+import { findRelation, relationNames, reportUnknownName } from './unknown-names.ts';
 
 export function resolveAncestors(ancestors: Ancestors, place: Place): ToMany | undefined {
   const { path, span } = ancestors;

@@ -6,8 +6,8 @@ import { CHANGE_CALLS, isChangeCall } from '../../../grammar/tokens.ts';
 import { type CatalogCollection, type CheckedChanged, type Member, STAMPS } from '../types.ts';
 import { memberName } from '../visit.ts';
 import type { CheckIssue, Place } from './place.ts';
-import { findRelation } from './resolve.ts';
-import { membersNamed, relationNames } from './unknown-names.ts';
+
+import { findRelation, membersNamed, relationNames } from './unknown-names.ts';
 
 /** A caller's write never sets these. */
 const NEVER_SET: ReadonlySet<string> = new Set(['id', ...STAMPS]);

@@ -9,7 +9,6 @@ import {
   type BelongsTo,
   type CatalogCollection,
   type CatalogField,
-  type CatalogRelation,
   type ColumnOperand,
   type HasMany,
   idOf,
@@ -34,7 +33,14 @@ import type {
   RecordStart,
   ToMany,
 } from './place.ts';
-import { namesOf, relationNames, reportUnknownName, unknownMember, unknownVariable } from './unknown-names.ts';
+import {
+  findRelation,
+  namesOf,
+  relationNames,
+  reportUnknownName,
+  unknownMember,
+  unknownVariable,
+} from './unknown-names.ts';
 
 const ID_OF_USERS: ValueType = { id: 'users' };
 /** The values of a caller, beside the members of `users`. */
@@ -107,13 +113,6 @@ function parameterPath(bound: BoundParameter, path: Path, place: Place): Named |
     return { ...bound.operand, span: path.span };
   const excess = overNames(bound.names + path.steps.length, path.span);
   return excess === undefined ? walked(bound.record, path, place) : place.report(excess);
-}
-
-export function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
-  const relation = collection.relations.get(name);
-  if (relation !== undefined || !name.endsWith('_id')) return relation;
-  const aliased = collection.relations.get(name.slice(0, -3));
-  return aliased?.kind === 'belongs_to' ? aliased : undefined;
 }
 
 // ---------------------------------------------------------------- the request
@@ -234,15 +233,12 @@ function memberPath(path: Path, place: Place): ColumnOperand | ToMany | undefine
   const excess = overNames(steps.length, path.span);
   if (excess !== undefined) return place.report(excess);
   const collection = place.catalog.collections.get(place.collection);
-  const isKnown = collection !== undefined && (name.name === 'id' || memberOf(collection, name.name));
+  const isKnown = collection !== undefined && namesOf(collection).includes(name.name);
   if (!isKnown) return unknownMember(path, place);
   const found = recordPath({ kind: 'path', root: 'record', steps, span: path.span }, place);
   // The index among the path's own steps, which begin after the name.
   return found?.kind === 'to many' ? { ...found, used: found.used - 1 } : found;
 }
-
-const memberOf = (collection: CatalogCollection, name: string): boolean =>
-  collection.fields.has(name) || findRelation(collection, name) !== undefined;
 
 function recordPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {
   const start = pathRoot(path, place);
@@ -282,7 +278,8 @@ class PathResolver {
     if (collection === undefined) return 'failed';
     const last = index === this.#path.steps.length - 1;
     const field = collection.fields.get(step.name);
-    if (step.name === 'id' || field !== undefined) return last ? this.#scalar(step.name) : this.#part(step, index);
+    if (step.name === 'id' || field !== undefined)
+      return last ? this.#scalar(field) : this.#part(step, index, collection);
     const relation = findRelation(collection, step.name);
     if (relation === undefined) {
       reportUnknownName(
@@ -304,8 +301,8 @@ class PathResolver {
     return this.#column({ kind: 'id' }, idOf(this.#place.catalog, this.#at), false);
   }
 
-  #scalar(name: string): ColumnOperand {
-    const field = name === 'id' ? undefined : this.#place.catalog.collections.get(this.#at)!.fields.get(name)!;
+  /** @param field undefined: the id */
+  #scalar(field: CatalogField | undefined): ColumnOperand {
     return field === undefined
       ? this.identifier()
       : this.#column({ kind: 'field', field }, field.type, !field.required);
@@ -342,8 +339,8 @@ class PathResolver {
   }
 
   /** The rest of the path leads into the value of a json field. */
-  #part(step: Name, index: number): ColumnOperand | 'failed' {
-    const paths = this.#place.catalog.collections.get(this.#at)?.fields.get(step.name)?.paths;
+  #part(step: Name, index: number, collection: CatalogCollection): ColumnOperand | 'failed' {
+    const paths = collection.fields.get(step.name)?.paths;
     const rest = this.#path.steps.slice(index + 1);
     const name = rest.map((each) => each.name).join('.');
     const field = paths?.get(name);
@@ -352,7 +349,7 @@ class PathResolver {
     else {
       const span = { ...this.#path.span, start: rest[0]!.span.start };
       reportUnknownName(
-        { name: { name, span }, where: `\`${step.name}\``, names: paths.keys(), of: undefined },
+        { name: { name, span }, where: `\`${step.name}\``, names: paths.keys(), of: { ...collection, fields: paths } },
         this.#place,
       );
     }

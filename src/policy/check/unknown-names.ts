@@ -48,14 +48,26 @@ export const namesOf = (collection: CatalogCollection): string[] => [
   ...relationNames(collection.relations.values()),
 ];
 
+/** Finds a belongs_to by either of its names. */
+export function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
+  const relation = collection.relations.get(name);
+  if (relation !== undefined || !name.endsWith('_id')) return relation;
+  const aliased = collection.relations.get(name.slice(0, -3));
+  return aliased?.kind === 'belongs_to' ? aliased : undefined;
+}
+
 export const membersNamed = (names: Iterable<string>, of: CatalogCollection | undefined): KnownNames =>
   new Map([...names].map((name) => [name, memberNamed(name, of)]));
 
 function memberNamed(name: string, of: CatalogCollection | undefined): KnownName {
   const field = of?.fields.get(name);
   if (field !== undefined)
-    return { kind: 'field', type: `${describeType(field.type)}${field.required ? '' : ' or null'}` };
-  const relation = of?.relations.get(name) ?? of?.relations.get(name.replace(/_id$/, ''));
+    return {
+      kind: 'field',
+      type: `${describeType(field.type)}${field.required ? '' : ' or null'}`,
+      ...(field.paths && { walksTo: '' }),
+    };
+  const relation = of && findRelation(of, name);
   if (of === undefined || relation === undefined)
     return { kind: 'field', type: of && name === 'id' ? describeType({ id: of.name }) : 'list' };
   const { collection } = relation;

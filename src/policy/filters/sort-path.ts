@@ -3,7 +3,7 @@
 import { LIMITS } from '../../../grammar/limits.ts';
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { present } from '../../invariant.ts';
-import { findRelation } from '../check/resolve.ts';
+import { findRelation } from '../check/unknown-names.ts';
 import { scalarOf } from '../scalar-types.ts';
 import type { Catalog, CatalogCollection, CatalogField, ToOneStep } from '../types.ts';
 

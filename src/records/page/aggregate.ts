@@ -11,7 +11,7 @@ import type { Visibility } from '../../policy/visibility.ts';
 import { invalid, type Refusal } from '../../refusal.ts';
 import { FIELD_KINDS, keyKindIn } from '../../schema/fields/index.ts';
 import type { PeriodName } from '../../schema/model/list-parameters.ts';
-import type { BelongsTo, Field, Schema } from '../../schema/model/model.ts';
+import type { BelongsTo, Schema } from '../../schema/model/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, accessIn, type Store, visibilityOf } from '../access-context.ts';
 import { arrayOf, type JsonText } from '../json-pieces.ts';
@@ -27,7 +27,7 @@ interface Named {
   readonly name: string;
 }
 /** A field, or a belongs_to, of the record or of one that to-one relations lead to. */
-export interface MemberPath<Member = Field | BelongsTo> {
+export interface MemberPath<Member = CatalogField | BelongsTo> {
   readonly steps: readonly ToOneStep[];
   readonly at: string;
   readonly field: Member;
@@ -36,7 +36,7 @@ export interface MemberPath<Member = Field | BelongsTo> {
 type Measured =
   | { readonly kind: 'count' }
   | { readonly kind: 'distinct'; readonly path: MemberPath }
-  | { readonly kind: 'sum' | 'avg' | 'min' | 'max'; readonly path: MemberPath<Field> };
+  | { readonly kind: 'sum' | 'avg' | 'min' | 'max'; readonly path: MemberPath<CatalogField> };
 /** The time is that of `zone`, a name of IANA. */
 interface Period {
   readonly of: PeriodName;

@@ -3,6 +3,7 @@ import { hintOf } from '../../../grammar/suggest.ts';
 import type { Filter } from '../../policy/filters/filter.ts';
 import { toOnePathOf } from '../../policy/filters/sort-path.ts';
 import { gridOf, isDay, isInstant, isNumeric, isOpaque, type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
+import type { CatalogField } from '../../policy/types.ts';
 import { UTC } from '../../policy/values.ts';
 import { allOperandsOf } from '../../policy/visit.ts';
 import { echo } from '../../problem.ts';
@@ -22,7 +23,7 @@ import {
   MOST_SORTS,
   PERIODS,
 } from '../../schema/model/list-parameters.ts';
-import type { Collection, Field, Schema } from '../../schema/model/model.ts';
+import type { Collection, Schema } from '../../schema/model/model.ts';
 import { isZone } from '../../schema/model/settings/settings.ts';
 import { QueryBody } from './query/query-body.ts';
 import { QueryErrors } from './query/query-errors.ts';
@@ -119,7 +120,8 @@ class AggregateReader {
   #member(text: string): MemberPath | string {
     const path = toOnePathOf(text, this.#collection.name, this.#schema);
     if (typeof path === 'string') return path;
-    const { steps, at, last } = path;
+    const { steps, at, last, part } = path;
+    if (part !== undefined) return { steps, at: at.name, field: part };
     const { fields, relations } = this.#schema.collections.get(at.name)!;
     const relation = relations.get(last);
     const field = fields.get(last) ?? (relation?.kind === 'belongs_to' ? relation : undefined);
@@ -132,7 +134,7 @@ class AggregateReader {
     return { steps, at: at.name, field };
   }
 
-  #field(text: string): MemberPath<Field> | string {
+  #field(text: string): MemberPath<CatalogField> | string {
     const path = this.#member(text);
     if (typeof path === 'string') return path;
     const { field } = path;

@@ -8,6 +8,7 @@ import { namedCondition, readHead } from '../../../src/policy/check/condition-ca
 import { OPERATORS } from '../../../src/policy/operators.ts';
 import type { Action, NamedCondition } from '../../../src/policy/types.ts';
 import { CONNECTIVES, FUNCTIONS, ROOT_DOCS } from '../../../src/policy/words.ts';
+import { parseSchema } from '../../../src/schema/load.ts';
 import { Random } from '../../fuzz/random.ts';
 import { areas, COLLECTION, world } from '../../support/cases.ts';
 import { SAMPLE } from '../sample-catalog.ts';
@@ -222,6 +223,19 @@ test('a wrong text, and every beginning of one, has completions without an excep
       expect(span.end).toBeLessThanOrEqual(hostile.length);
     }
   }
+});
+
+test('a path into json is completed as a whole, and from each of its names', () => {
+  const text = 'collections:\n  parts:\n    fields: { meta: { type: json, paths: { color: string, size.w: int } } }\n';
+  const place = { catalog: parseSchema(text).schema!, collection: 'parts' };
+  expect(textsAt('@record.me|', place)).toEqual(['id', 'created_at', 'updated_at', 'meta.']);
+  expect(at('@record.meta.|', place).map(({ text: each, type }) => [each, type])).toEqual([
+    ['color', 'string or null'],
+    ['size.w', 'int or null'],
+  ]);
+  expect(textsAt('@record.meta.size.|', place)).toEqual(['w']);
+  expect(textsAt('meta.size.|', { ...place, action: 'list', params: {} })).toEqual(['w']);
+  expect(textsAt('@record.meta.color.|', place)).toEqual([]);
 });
 
 describe('the place of a completion', () => {

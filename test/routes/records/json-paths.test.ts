@@ -143,6 +143,31 @@ describeOnBoth(
       ]);
     });
 
+    it('records are grouped and measured by a path', async () => {
+      const [member, editor] = await Promise.all([service.user(), service.user('editor')]);
+      await named(member);
+      const of = { filter: 'name is null and meta.size.h is not null', sort: ['n', 'w'] };
+      const { body, text } = await member.client.post('/api/parts/aggregate', {
+        ...of,
+        group_by: ['meta.color'],
+        measures: { n: 'count', w: 'sum(meta.size.w)', h: 'max(meta.size.h)' },
+      });
+      expect(body.data, text).toEqual([
+        { 'meta.color': 'red', n: 1, w: 5, h: 1.5 },
+        { 'meta.color': '', n: 1, w: 9, h: -1 },
+        { 'meta.color': null, n: 1, w: null, h: 2 },
+      ]);
+      await editor.client.post('/api/boxes', { data: { info: { rank: 77 } } });
+      const groups = async ({ client }: User) =>
+        (await client.post('/api/boxes/aggregate', { group_by: ['info.rank'] })).body.data.map(
+          (group: Record<string, unknown>) => group['info.rank'],
+        );
+      expect(await groups(editor)).toContain(77);
+      expect(await groups(member)).toEqual([null]);
+      const wrong = await member.client.post('/api/parts/aggregate', { group_by: ['meta.size'] });
+      expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining('`meta` has no path `size`')]);
+    });
+
     it('a filter decides no rule about the same path', async () => {
       const { client } = await service.user();
       const made: string[] = [];
