@@ -23,6 +23,7 @@ import { checkNewPassword, type PasswordPool } from './passwords.ts';
 import { requireOpenRegistration } from './registration.ts';
 import type { User, Users } from './users.ts';
 import { VerifiedLogins } from './verified-logins.ts';
+import { markClaim } from './ways-in.ts';
 
 /** A guest where a login has its user. */
 export interface Guest {
@@ -124,9 +125,11 @@ export class Accounts {
     if (first === undefined) throw wrongCode();
     const { userId, guest, user } = first;
     const onWrong = (): Promise<void> => countWrongAnswer(db, first);
-    const begun = await codes.spend({ userId, code, method, client, challenge: first, onWrong }, (tx) =>
-      this.#begin(tx, { userId, method: first.method, guest, client, secondFactor: true }),
-    );
+    const begun = await codes.spend({ userId, code, method, client, challenge: first, onWrong }, async (tx) => {
+      // A reader of the mailbox who has the second factor is the owner: a later reset leaves the keys and passkeys.
+      if (first.method === 'code') await markClaim(tx, userId, true);
+      return this.#begin(tx, { userId, method: first.method, guest, client, secondFactor: true });
+    });
     return this.#begun(begun, guest, user);
   }
 

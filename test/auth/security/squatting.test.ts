@@ -5,7 +5,7 @@ import { newSecret } from '../../../src/auth/sessions/secrets.ts';
 import { sql, text, uuid } from '../../../src/sql.ts';
 import { describeOnOne } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
-import { enrol, newEnrolled } from '../authenticator.ts';
+import { enrol, newEnrolled, unspentCode } from '../authenticator.ts';
 import { Browser } from '../identity-provider.ts';
 import { codeOf, login, newEmail, PASSWORD, type Tokens } from '../people.ts';
 import { CLIENT, ProviderDoubles, SECRET } from '../provider-doubles.ts';
@@ -138,17 +138,34 @@ describeOnOne(
         expect([status, body.access_token]).toEqual([200, undefined]);
       });
 
-      test('a code by mail ends every way in', async () => {
-        const squatted = await squatAgain();
-        const { email } = squatted.person;
+      async function enterByMail(email: string) {
         await post('otp/request', { email });
         await until('a code', () => smtp.to(email).some(({ source }) => /^\d{6}$/m.test(source)));
         const code = smtp
           .to(email)
           .map(({ source }) => /^(\d{6})$/m.exec(source)?.[1])
           .find((found) => found)!;
-        expect((await post('otp/confirm', { email, code })).status).toBe(200);
+        const answer = await post('otp/confirm', { email, code });
+        expect(answer.status).toBe(200);
+        return answer.body;
+      }
+
+      test('a code by mail ends every way in', async () => {
+        const squatted = await squatAgain();
+        await enterByMail(squatted.person.email);
         expect(await lost(squatted)).toEqual([]);
+      });
+
+      test('a code by mail and a second factor are of one person: nothing ends, also at a later reset', async () => {
+        const { person, back, key } = await squatAgain();
+        const { id, email } = person;
+        const { secret } = await enrol(back.client);
+        const { challenge } = await enterByMail(email);
+        const code = await unspentCode(service.app.db, { id, secret });
+        expect((await post('challenge', { challenge, method: 'totp', code })).status).toBe(200);
+        const token = await issueProof(service.app.db, 'reset_password', { userId: id, email });
+        expect((await post('password/reset/confirm', { token, password: NEXT })).status).toBe(204);
+        expect([await byKey(key), (await waysOf(person)).identities]).toEqual([OPEN, 1]);
       });
 
       test('a provider that proves the address ends every way in', async () => {
