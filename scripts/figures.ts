@@ -3,105 +3,33 @@
  * the reviews. The same script measures another checkout, so that two states can be compared. Source
  * is src/ and grammar/; a function is counted when it has a body and more than one line, or a name.
  * `-- --walks` lists the functions that run in a warm request; `-- --prose [ROOM]` lists the places
- * whose English breaks the rules, such as `-- --prose src/auth`.
+ * whose English breaks the rules, such as `-- --prose src/auth`; `-- --names` lists the names that
+ * several files declare, and the names that several files have.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Node, type Program, Visitor } from 'oxc-parser';
+import type { Program } from 'oxc-parser';
 import { KINDS, LIMITS, listOfPlaces, type Place, readProse } from './figures/prose.ts';
+import {
+  declaredNames,
+  exactDuplicates,
+  fileNamesUsedTwice,
+  LIMITS_OF_SHAPE,
+  longFunctions,
+  namesDeclaredTwice,
+  type Repeated,
+  shapeOf,
+} from './figures/shape.ts';
 import { readSource, type SourceFile } from './figures/source.ts';
 import { countOf, listOf, measureWalks, type Walk } from './figures/walks.ts';
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
-  options: { walks: { type: 'boolean' }, prose: { type: 'boolean' } },
+  options: { walks: { type: 'boolean' }, prose: { type: 'boolean' }, names: { type: 'boolean' } },
 });
 const ROOT = resolve(flags.prose ? '.' : (positionals[0] ?? join(import.meta.dirname, '..')));
-
-interface Shape {
-  readonly functionLines: number[];
-  readonly parameters: number[];
-  anonymousParameterTypes: number;
-  any: number;
-  as: number;
-  asUnknownAs: number;
-  nonNull: number;
-  nestedConditionals: number;
-}
-
-function shapeOf(files: readonly SourceFile[]): Shape {
-  const shape: Shape = {
-    functionLines: [],
-    parameters: [],
-    anonymousParameterTypes: 0,
-    any: 0,
-    as: 0,
-    asUnknownAs: 0,
-    nonNull: 0,
-    nestedConditionals: 0,
-  };
-  for (const file of files) visit(file, shape);
-  return shape;
-}
-
-type Callable = Node & { readonly params: readonly unknown[]; readonly body?: unknown };
-
-function visit({ text, program }: SourceFile, shape: Shape): void {
-  const countFunction = (node: Callable): void => {
-    if (node.body === null || node.body === undefined) return;
-    const lines = text.slice(node.start, node.end).split('\n').length;
-    if (lines === 1 && node.type === 'ArrowFunctionExpression') return;
-    shape.functionLines.push(lines);
-    shape.parameters.push(node.params.length);
-    shape.anonymousParameterTypes += node.params.filter(hasAnonymousType).length;
-  };
-  new Visitor({
-    FunctionDeclaration: (node) => countFunction(node as unknown as Callable),
-    FunctionExpression: (node) => countFunction(node as unknown as Callable),
-    ArrowFunctionExpression: (node) => countFunction(node as unknown as Callable),
-    TSAnyKeyword: () => void shape.any++,
-    TSNonNullExpression: () => void shape.nonNull++,
-    TSAsExpression: ({ typeAnnotation, expression }) => {
-      const isConst = text.slice(typeAnnotation.start, typeAnnotation.end) === 'const';
-      if (!isConst) shape.as++;
-      if (expression.type === 'TSAsExpression' && expression.typeAnnotation.type === 'TSUnknownKeyword')
-        shape.asUnknownAs++;
-    },
-    ConditionalExpression: ({ consequent, alternate }) => {
-      if ([consequent, alternate].some(({ type }) => type === 'ConditionalExpression')) shape.nestedConditionals++;
-    },
-  }).visit(program);
-}
-
-/** `{ a, b }: { readonly a: X; readonly b: Y }`. */
-function hasAnonymousType(parameter: unknown): boolean {
-  const { type, typeAnnotation, left } = parameter as {
-    readonly type: string;
-    readonly typeAnnotation?: { readonly typeAnnotation: { readonly type: string } };
-    readonly left?: unknown;
-  };
-  if (type === 'AssignmentPattern') return hasAnonymousType(left);
-  return typeAnnotation?.typeAnnotation.type === 'TSTypeLiteral';
-}
-
-/** Names declared at the top level of more than one file. */
-function namesDeclaredTwice(files: readonly SourceFile[]): number {
-  const places = new Map<string, Set<string>>();
-  for (const { path, program } of files)
-    for (const name of program.body.flatMap(declaredNames)) places.set(name, (places.get(name) ?? new Set()).add(path));
-  return [...places.values()].filter(({ size }) => size > 1).length;
-}
-
-function declaredNames(statement: Program['body'][number]): readonly string[] {
-  const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
-  if (declared === null) return [];
-  if (declared.type === 'VariableDeclaration')
-    return declared.declarations.flatMap(({ id }) => (id.type === 'Identifier' ? [id.name] : []));
-  const id = 'id' in declared ? declared.id : undefined;
-  return id && 'name' in id ? [id.name] : [];
-}
 
 /** Rings of imports, type imports included; each is counted where it closes. */
 function cycles(files: readonly SourceFile[]): number {
@@ -199,23 +127,6 @@ function operatorsByName(files: readonly SourceFile[]): string {
   return `${counts.reduce((sum, count) => sum + count, 0)} in ${counts.filter(Boolean).length} files`;
 }
 
-/** Runs of six lines that two places share; blank lines, comments, imports and lone punctuation do not count. */
-function exactDuplicates(files: readonly SourceFile[]): number {
-  const places = new Map<string, Set<string>>();
-  for (const { path, text, lines, program } of files) {
-    const imports = program.body.filter(({ type }) => type === 'ImportDeclaration').at(-1)?.end ?? 0;
-    const code = lines
-      .slice(text.slice(0, imports).split('\n').length)
-      .map((line) => line.trim())
-      .filter((line) => !/^(?:$|\/\/|\/?\*|import\b|export \{|[^\w]*$)/.test(line));
-    for (let i = 0; i + 6 <= code.length; i++) {
-      const run = code.slice(i, i + 6).join('\n');
-      places.set(run, (places.get(run) ?? new Set()).add(path));
-    }
-  }
-  return new Set([...places.values()].filter(({ size }) => size > 1).map((paths) => [...paths].join())).size;
-}
-
 const SEEN_BY_REVIEW = 170;
 /** Counts the commits since the first review, which saw the first 170. */
 function commits(): string {
@@ -278,8 +189,10 @@ type Row = readonly [name: string, now: string | number, first: string, second: 
 
 const read = (...patterns: readonly string[]): readonly SourceFile[] => readSource(ROOT, ...patterns);
 
+const readOwn = (): readonly SourceFile[] => read('src/**/*.{ts,tsx}', 'grammar/**/*.ts');
+
 async function figures(): Promise<readonly Row[]> {
-  const source = read('src/**/*.{ts,tsx}', 'grammar/**/*.ts');
+  const source = readOwn();
   const tests = read('test/**/*.ts');
   const benches = read('bench/**/*.ts', 'scripts/**/*.ts');
   const prose = readProse(source, tests);
@@ -291,8 +204,6 @@ async function figures(): Promise<readonly Row[]> {
   const commentLines = lines.filter((line) => /^\s*(?:\/\*\*|\*|\/\/)/.test(line));
   const longerThan = (limit: number): number => lines.filter(({ length }) => length > limit).length;
   const longest = Math.max(...lines.map(({ length }) => length));
-  const fileNames = [...countBy(source.map(({ path }) => basename(path))).entries()];
-  const repeated = fileNames.filter(([name, count]) => count > 1 && name !== 'index.ts').length;
   const { any, as, asUnknownAs, nonNull, nestedConditionals } = shape;
   return [
     [
@@ -302,8 +213,13 @@ async function figures(): Promise<readonly Row[]> {
       '499; 74 / 233 / 399',
     ],
     ['lines of src + grammar', totalLines(source), '23409', '51170', '49670'],
-    ['functions; median / p90 / max lines', quantiles(shape.functionLines), '1873; 6 / 18 / 160', '3793; 6 / 16 / 55'],
-    ['functions of 60 lines or more', shape.functionLines.filter((count) => count >= 60).length, '', '0', '0'],
+    [
+      'functions; median / p90 / max lines',
+      quantiles(shape.functions.map(({ lines: own }) => own)),
+      '1873; 6 / 18 / 160',
+      '3793; 6 / 16 / 55',
+    ],
+    ['functions of 60 lines or more', longFunctions(shape).length, '', '0', String(LIMITS_OF_SHAPE.longFunctions)],
     ['functions with 3 parameters; with 4 or more', countParameters(shape.parameters), '164; 6', ''],
     ['anonymous parameter types', shape.anonymousParameterTypes, '67', ''],
     ['comment share', commentShare(source), '7.4 %', '11.0 %'],
@@ -340,9 +256,15 @@ async function figures(): Promise<readonly Row[]> {
       '22',
     ],
     ['fullest folders with tests and benches, all files', fullestOfAll(), '', '', '22'],
-    ['top-level names declared in 2 or more files', namesDeclaredTwice(source), '183', '198', '90'],
-    ['file names used twice', repeated, '26', '18', '16'],
-    ['exact duplicates of 6 lines', exactDuplicates(source), '0', '0', '0'],
+    [
+      'top-level names declared in 2 or more files',
+      namesDeclaredTwice(source).size,
+      '183',
+      '198',
+      String(LIMITS_OF_SHAPE.names),
+    ],
+    ['file names used twice', fileNamesUsedTwice(source).size, '26', '18', String(LIMITS_OF_SHAPE.fileNames)],
+    ['exact duplicates of 6 lines', exactDuplicates(source).length, '0', '0', String(LIMITS_OF_SHAPE.duplicates)],
     ['switches over Checked, outside visit.ts', switches(policy, 'quantified'), '16 in 15 files', ''],
     ['switches over Condition, outside visit.ts', switches(policy, 'exists'), '8 in 4 files', ''],
     ['operators by name outside the table', operatorsByName(source), '115 in 14 files', '', '0'],
@@ -382,6 +304,13 @@ function reportProse(room = ''): void {
   for (const kind of KINDS) process.stdout.write(listOfPlaces(kind, inRoom(prose[kind])));
 }
 
+function reportNames(): void {
+  const source = readOwn();
+  const listed = (repeated: Repeated): string =>
+    [...repeated].map(([name, paths]) => `${name}: ${paths.join(', ')}\n`).join('');
+  process.stdout.write(`${listed(namesDeclaredTwice(source))}\n${listed(fileNamesUsedTwice(source))}`);
+}
+
 async function reportFigures(): Promise<void> {
   const rows: readonly Row[] = [['', 'now', 'first review', 'second review', 'limit'], ...(await figures())];
   const width = (column: number): number => Math.max(...rows.map((row) => String(row[column] ?? '').length));
@@ -395,5 +324,6 @@ async function reportFigures(): Promise<void> {
 }
 
 if (flags.prose) reportProse(positionals[0]);
+else if (flags.names) reportNames();
 else if (flags.walks) process.stdout.write((await walksOrNone()).map(listOf).join(''));
 else await reportFigures();

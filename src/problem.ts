@@ -2,6 +2,9 @@
  * Errors reported to the caller as problem details (RFC 9457). Any room throws them; the one error
  * door in http/ writes them. A leaf.
  */
+import type { ErrorDetail } from './client/bylaw-error.ts';
+
+export type { ErrorDetail };
 
 /** Every code that a client can receive. The OpenAPI document and the error door read this table. */
 export const PROBLEMS = {
@@ -59,25 +62,6 @@ export type ProblemCode = keyof typeof PROBLEMS;
 
 /** A key as a part of a JSON pointer (RFC 6901). */
 export const pointerPart = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
-
-/** An entry of `errors`: its place (`pointer` into the body, or `parameter`), the error, and its remedy. */
-export interface ErrorDetail {
-  readonly pointer?: string;
-  readonly parameter?: string;
-  readonly code: string;
-  readonly detail: string;
-  /** The name of the check that failed. */
-  readonly check?: string;
-  /** The id of a record that a write by filter may not change. */
-  readonly record?: string | number;
-  /** The values that can follow the stored one, where the caller may read it. */
-  readonly possible?: readonly (string | number)[];
-  /** In a text: where the error begins and how long it is, in UTF-16 units. */
-  readonly offset?: number;
-  readonly length?: number;
-  /** A replacement that was itself checked. */
-  readonly fix?: { readonly offset: number; readonly length: number; readonly replacement: string };
-}
 
 /** Entries of `errors` that a response shows; beyond them, `error_count` is the number of all. */
 export const MAX_SHOWN_ERRORS = 100;

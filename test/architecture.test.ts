@@ -8,6 +8,7 @@ const ROOT = resolve(import.meta.dirname, '..');
 const LEAVES = [
   'sql',
   'problem',
+  'service-status',
   'invariant',
   'thrown',
   'memoized',
@@ -29,7 +30,8 @@ const OPEN_TO_ALL = 'grammar/suggest.ts';
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   grammar: [],
   sql: [],
-  problem: [],
+  problem: ['client'],
+  'service-status': [],
   invariant: [],
   thrown: [],
   memoized: [],
@@ -113,7 +115,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   client: [],
   events: ['client'],
-  studio: ['client', 'policy', 'grammar'],
+  studio: ['client', 'policy', 'grammar', 'service-status'],
   playground: ['schema', 'policy', 'grammar'],
   exports: ['service', 'config', 'http', 'schema', 'policy', 'grammar', ...LEAVES],
   main: ['config', 'cli', ...LEAVES],

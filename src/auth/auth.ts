@@ -100,6 +100,18 @@ const FACTOR_KEY_IN_PLAIN =
   'set BYLAW_KEY_SECRET, so that a copy of the database alone reveals none';
 const PRUNE_EVERY_MS = 600_000;
 
+function createMailer({
+  schema,
+  config,
+  warn,
+  onMail,
+}: Pick<AuthParts, 'schema' | 'config' | 'onMail'> & { readonly warn: (message: string) => void }): Mailer {
+  const { smtpUrl, data: dataDir = './data' } = config;
+  const { from, replyTo } = schema.mail;
+  const mailFrom = config.mailFrom ?? from;
+  return new Mailer({ smtpUrl, mailFrom, replyTo, dataDir, baseUrl: () => config.baseUrl, warn, onMail });
+}
+
 interface AuthMembers extends AccountParts {
   readonly accounts: Accounts;
   readonly mailer: Mailer;
@@ -172,11 +184,8 @@ export class Auth {
     const tokens = await AccessTokens.open({ signingKeys, issuer: baseUrl, lifetime: schema.sessions.access });
     const authenticator = await Authenticator.open({ db, schema, users, tokens, sessions });
     const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
-    const { smtpUrl, data: dataDir = './data' } = config;
-    const { from, replyTo, notices } = schema.mail;
-    const sendsNotices = notices && smtpUrl !== undefined;
-    const mailFrom = config.mailFrom ?? from;
-    const mailer = new Mailer({ smtpUrl, mailFrom, replyTo, dataDir, baseUrl, warn, onMail });
+    const sendsNotices = schema.mail.notices && config.smtpUrl !== undefined;
+    const mailer = createMailer({ schema, config, warn, onMail });
     const outbox = new Outbox(db, schema.mail.languages);
     const writer = new MailWriter(schema, baseUrl);
     const passwordCheck = new PasswordCheck({ db, users, passwords, limiter });

@@ -1,4 +1,4 @@
-/** An error of a request: a place in the body, or a parameter of the query. */
+/** An entry of `errors`: its place (`pointer` into the body, or `parameter` of the query), the error, and its remedy. */
 export interface ErrorDetail {
   /** A JSON pointer into the body: `/data/title`. */
   readonly pointer?: string;
@@ -11,6 +11,11 @@ export interface ErrorDetail {
   readonly record?: string | number;
   /** The values that can follow the stored one, if `code` is `transition_refused` and the caller may read it. */
   readonly possible?: readonly (string | number)[];
+  /** In a text: where the error begins and how long it is, in UTF-16 units. */
+  readonly offset?: number;
+  readonly length?: number;
+  /** A replacement that was itself checked. */
+  readonly fix?: { readonly offset: number; readonly length: number; readonly replacement: string };
 }
 
 /** The body of an error (RFC 9457). */

@@ -61,7 +61,8 @@ const LEAF_SHAPE = {
   element: { ...TEXT_OR_NULL, description: 'The element of a to-many relation.' },
 };
 
-export const explainAnswer: Shape = ({ define }) => {
+/** The parts of an explanation that have names: what a rule, a check and a member came to. */
+function explainedParts({ define }: Parameters<Shape>[0]) {
   const written = { enum: ['stored', 'written', null], description: 'Of an update whose rule does not name `@next`.' };
   const leaf = define('ExplainedLeaf', object({ ...LEAF_SHAPE, of: written }));
   const rule = define(
@@ -93,9 +94,14 @@ export const explainAnswer: Shape = ({ define }) => {
       leaves: { type: 'array', items: leaf },
     }),
   );
+  return { rule, member, check };
+}
+
+export const explainAnswer: Shape = (definitions) => {
+  const { rule, member, check } = explainedParts(definitions);
   const partner = object({ name: TEXT, allowed: { type: 'boolean' } });
   const filter = object({ value: VALUE, leaves: { type: 'array', items: object(LEAF_SHAPE) } });
-  return define(
+  return definitions.define(
     'Explanation',
     object({
       allowed: { ...BOOL_OR_NULL, description: 'null: it depends on the record.' },

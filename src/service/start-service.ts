@@ -106,12 +106,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   app.auth.startSending();
   const warn = (message: string): void => log.logger.warn(message);
   const stopAnnouncements = db.kind === 'postgres' ? await announceIssuer(db, config.baseUrl, warn) : undefined;
-  const sweep = async (): Promise<void> => {
-    await app.kept.sweep(app.schema);
-    await pruneHistory(db, app.schema);
-  };
-  const sweeping = setInterval(() => void sweep().catch(() => undefined), SWEEP_ANSWERS_EVERY_MS);
-  sweeping.unref();
+  const sweeping = startSweeping(db, () => app);
   const stop = async (farewellMs = 0): Promise<void> => {
     clearInterval(sweeping);
     apps.isStopping = true;
@@ -154,6 +149,16 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     },
     stop: memoized(stop),
   };
+}
+
+/** Deletes kept answers and versions of records past their time, as the schema of the current app says. */
+function startSweeping(db: Database, currentApp: () => App): NodeJS.Timeout {
+  const sweep = async (): Promise<void> => {
+    const { kept, schema } = currentApp();
+    await kept.sweep(schema);
+    await pruneHistory(db, schema);
+  };
+  return setInterval(() => void sweep().catch(() => undefined), SWEEP_ANSWERS_EVERY_MS).unref();
 }
 
 /** Creates an app for a schema. Parts that depend on no schema are created once. */

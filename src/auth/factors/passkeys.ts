@@ -1,13 +1,14 @@
 /** Registers passkeys, and signs in with them: the authenticator has verified the user, so no other factor is asked. */
-import type { Database, Transaction } from '../../database/contract.ts';
+import type { Database } from '../../database/contract.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Accounts, SignedIn } from '../accounts/accounts.ts';
 import type { Users } from '../accounts/users.ts';
-import { type AuditEntry, type RequestClient, recordAudit } from '../audit-trail.ts';
+import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Outbox } from '../mail/outbox.ts';
+import { recordFactorChange } from './factor-change.ts';
 import {
   type AuthenticationResponse,
   type CreationOptions,
@@ -98,7 +99,13 @@ export class Passkeys {
       if ((await credentialIdsOf(tx, userId)).length >= MAX_PASSKEYS) throw tooMany();
       const passkey = await insertPasskey(tx, userId, { name, ...credential });
       if (passkey === undefined) throw badResponse();
-      await this.#changed(tx, { event: 'passkey_added', userId, sessionId, client, detail: { passkey: passkey.id } });
+      await recordFactorChange(tx, this.#parts, {
+        event: 'passkey_added',
+        userId,
+        sessionId,
+        client,
+        detail: { passkey: passkey.id },
+      });
       return passkey;
     });
     outbox.wake();
@@ -120,7 +127,13 @@ export class Passkeys {
       if (!(await deletePasskey(tx, userId, id))) throw noPasskey();
       if (!(await hasWayIn(tx, userId)))
         throw new Problem('last_credential', 'this passkey is your last way to sign in; set a password first');
-      await this.#changed(tx, { event: 'passkey_removed', userId, sessionId, client, detail: { passkey: id } });
+      await recordFactorChange(tx, this.#parts, {
+        event: 'passkey_removed',
+        userId,
+        sessionId,
+        client,
+        detail: { passkey: id },
+      });
     });
     outbox.wake();
   }
@@ -152,17 +165,6 @@ export class Passkeys {
       await recordAudit(db, { event: 'passkey_counter_went_back', userId, client, detail: { passkey: id } });
       throw wrongPasskey();
     }
-  }
-
-  async #changed(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {
-    const { users, outbox } = this.#parts;
-    const { email: address } = await users.known(tx, entry.userId);
-    await outbox.insert(tx, {
-      kind: 'second_factor_changed',
-      address,
-      detail: { client: entry.client, change: entry.event },
-    });
-    await recordAudit(tx, entry);
   }
 
   /** Browsers take `localhost`, but no address, for the site of a passkey. */

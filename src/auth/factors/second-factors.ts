@@ -9,6 +9,7 @@ import type { Outbox } from '../mail/outbox.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { type CodeCheck, purposeOf } from './code-check.ts';
+import { recordFactorChange } from './factor-change.ts';
 import type { FactorKey } from './factor-key.ts';
 import {
   confirmTotp,
@@ -81,7 +82,7 @@ export class SecondFactors {
         if (!(await confirmTotp(tx, userId, stored, step))) return undefined;
         await replaceRecoveryCodes(tx, userId, recovery.hashes);
         await sessions.confirm(tx, sessionId, true);
-        await this.#changed(tx, { event: 'second_factor_enrolled', userId, sessionId, client });
+        await recordFactorChange(tx, this.#parts, { event: 'second_factor_enrolled', userId, sessionId, client });
         return { done: true };
       });
     });
@@ -133,18 +134,7 @@ export class SecondFactors {
 
   async #delete(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {
     if (!(await deleteFactors(tx, entry.userId))) throw new Problem('not_found', 'the user has no second factor');
-    await this.#changed(tx, entry);
-  }
-
-  async #changed(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {
-    const { users, outbox } = this.#parts;
-    const { email: address } = await users.known(tx, entry.userId);
-    await outbox.insert(tx, {
-      kind: 'second_factor_changed',
-      address,
-      detail: { client: entry.client, change: entry.event },
-    });
-    await recordAudit(tx, entry);
+    await recordFactorChange(tx, this.#parts, entry);
   }
 
   async #deleted(userId: string): Promise<void> {

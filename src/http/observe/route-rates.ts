@@ -1,4 +1,5 @@
 /** Rates and latencies of routes over the last minute, as differences of the histogram that Prometheus reads: of all workers. */
+import type { RouteRate, RouteRates } from '../../service-status.ts';
 
 const METRIC = /^bylaw_http_request_duration_seconds_bucket\{(?<labels>[^}]*)\} (?<value>\d+)/gm;
 const LABEL = /(?<!\w)(\w+)="((?:[^"\\]|\\.)*)"/g;
@@ -18,21 +19,6 @@ interface RouteCounts {
 interface Snapshot {
   readonly at: number;
   readonly routes: ReadonlyMap<string, RouteCounts>;
-}
-interface RouteRate {
-  readonly method: string;
-  readonly route: string;
-  readonly requests: number;
-  /** Answers with a status from 500 up. */
-  readonly failures: number;
-  readonly per_second: number;
-  readonly p50_ms: number;
-  readonly p99_ms: number;
-}
-export interface RouteRates {
-  /** The length of the time that the rates are about. */
-  readonly seconds: number;
-  readonly routes: readonly RouteRate[];
 }
 
 export class RateWindow {

@@ -6,6 +6,7 @@ import { RateWindow } from '../../http/observe/route-rates.ts';
 import { memoizedBy } from '../../memoized.ts';
 import { parseSchema } from '../../schema/load.ts';
 import type { Schema } from '../../schema/model/model.ts';
+import type { ServiceStatus } from '../../service-status.ts';
 import { sql } from '../../sql.ts';
 import { route } from '../define-route.ts';
 import { ANY_VARIABLE } from '../workshop/draft-schema.ts';
@@ -72,24 +73,23 @@ export const readStatus = route({
     const isReady = await app.isReady().catch(() => false);
     const inSeconds = gaugeIn(text, 'nodejs_eventloop_lag_p99_seconds');
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = {
-      data: {
-        version: app.version,
-        uptime_seconds: Math.round(process.uptime()),
-        workers: config.workers,
-        ready: isReady,
-        database: { kind: db.kind, version, bytes: Number(bytes) },
-        event_loop_lag_ms: inSeconds === null ? null : Math.round(inSeconds * 100_000) / 100,
-        memory_bytes: gaugeIn(text, 'process_resident_memory_bytes'),
-        requests: windowOf(metrics).ratesOf(text, Date.now()),
-        feeds: {
-          streams: gaugeIn(text, 'bylaw_feed_streams'),
-          log_entries: gaugeIn(text, 'bylaw_change_log_entries'),
-        },
-        mail_to: app.auth.mailTo === 'SMTP' ? 'smtp' : 'folder',
-        warnings: warningsOf(schema),
+    const status: ServiceStatus = {
+      version: app.version,
+      uptime_seconds: Math.round(process.uptime()),
+      workers: config.workers,
+      ready: isReady,
+      database: { kind: db.kind, version: String(version), bytes: Number(bytes) },
+      event_loop_lag_ms: inSeconds === null ? null : Math.round(inSeconds * 100_000) / 100,
+      memory_bytes: gaugeIn(text, 'process_resident_memory_bytes'),
+      requests: windowOf(metrics).ratesOf(text, Date.now()),
+      feeds: {
+        streams: gaugeIn(text, 'bylaw_feed_streams'),
+        log_entries: gaugeIn(text, 'bylaw_change_log_entries'),
       },
+      mail_to: app.auth.mailTo === 'SMTP' ? 'smtp' : 'folder',
+      warnings: warningsOf(schema),
     };
+    ctx.body = { data: status };
   },
 });
 

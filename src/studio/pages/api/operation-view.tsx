@@ -1,7 +1,7 @@
 /** The reference of one operation. */
 import type { JSX } from 'preact';
 import { ProseText } from '../../parts/prose-text.tsx';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { type ApiOperation, type ApiReference, type ApiSchema, typeWordsOf } from './operation-list.ts';
 
@@ -66,25 +66,20 @@ function MemberTable({ title, members }: MemberTableProps): JSX.Element | null {
   return (
     <>
       <h3>{title}</h3>
-      <div class="scroll" role="region" tabIndex={0} aria-label={title}>
-        <table>
-          <TableHead titles={[wording.name, wording.type, wording.detail]} />
-          <tbody>
-            {members.map(({ name, isRequired, schema }) => (
-              <tr key={name}>
-                <th scope="row">
-                  <code>{name}</code>
-                  {isRequired && <span class="required"> {wording.required}</span>}
-                </th>
-                <td>{typeWordsOf(schema)}</td>
-                <td>
-                  <ProseText text={schema.description ?? ''} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ScrollTable label={title} titles={[wording.name, wording.type, wording.detail]}>
+        {members.map(({ name, isRequired, schema }) => (
+          <tr key={name}>
+            <th scope="row">
+              <code>{name}</code>
+              {isRequired && <span class="required"> {wording.required}</span>}
+            </th>
+            <td>{typeWordsOf(schema)}</td>
+            <td>
+              <ProseText text={schema.description ?? ''} />
+            </td>
+          </tr>
+        ))}
+      </ScrollTable>
     </>
   );
 }

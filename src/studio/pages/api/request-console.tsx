@@ -25,23 +25,21 @@ interface ConsoleAnswer {
   readonly headers: string;
   readonly content: string;
 }
-interface Decision {
+interface RequestDecision {
   readonly question: WhyQuestion;
   readonly explanation: WhyExplanation;
 }
 
 export function RequestConsole({ operation }: { readonly operation: ApiOperation }): JSX.Element {
-  const { parameters = [], method } = operation;
+  const { parameters = [] } = operation;
   const [values, setValues] = useState<ConsoleRequest['values']>({});
   const [body, setBody] = useState(() => exampleOf(operation));
   const [file, setFile] = useState<File>();
   const [isSending, setSending] = useState(false);
   const [answer, setAnswer] = useState<ConsoleAnswer>();
-  const [decision, setDecision] = useState<Decision>();
+  const [decision, setDecision] = useState<RequestDecision>();
   const request: ConsoleRequest = { operation, values, body, file };
-  const isWrite = method !== 'GET' && method !== 'HEAD';
-  const isReady =
-    !isWrite || isEditingOn.value || /\/(?:query|aggregate|can|_explain|_matrix|_diff)$/.test(operation.path);
+  const isReady = isEditingOn.value || !isWrite(operation);
   const send = async (): Promise<void> => {
     setSending(true);
     setAnswer(undefined);
@@ -74,19 +72,7 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
             <input type="file" required onChange={(event) => setFile(event.currentTarget.files?.[0])} />
           </label>
         )}
-        {body !== undefined && (
-          <label>
-            {wording.body}
-            <textarea
-              name="body"
-              class="file-text"
-              rows={Math.min(14, body.split('\n').length + 1)}
-              spellcheck={false}
-              value={body}
-              onInput={(event) => setBody(event.currentTarget.value)}
-            />
-          </label>
-        )}
+        {body !== undefined && <BodyField body={body} onBody={setBody} />}
         <button
           type="submit"
           class="primary"
@@ -99,22 +85,51 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
       <RequestLine title="curl" text={curlLineOf(request)} />
       <RequestLine title={wording.clientLine} text={clientLineOf(request)} />
       {answer !== undefined && <AnswerView answer={answer} />}
-      {answer !== undefined && questionOf(request) !== undefined && (
-        <>
-          <h3>{wording.decidedBy}</h3>
-          {decision === undefined ? (
-            <p class="hint">{wording.decisionWithheld}</p>
-          ) : (
-            <ExplanationView question={decision.question} explanation={decision.explanation} />
-          )}
-        </>
-      )}
+      {answer !== undefined && questionOf(request) !== undefined && <DecidingRule decision={decision} />}
     </section>
   );
 }
 
+/** Some reads send a body, so their method is POST. */
+const isWrite = ({ method, path }: ApiOperation): boolean =>
+  method !== 'GET' && method !== 'HEAD' && !/\/(?:query|aggregate|can|_explain|_matrix|_diff)$/.test(path);
+
+interface BodyFieldProps {
+  readonly body: string;
+  readonly onBody: (body: string) => void;
+}
+
+function BodyField({ body, onBody }: BodyFieldProps): JSX.Element {
+  return (
+    <label>
+      {wording.body}
+      <textarea
+        name="body"
+        class="file-text"
+        rows={Math.min(14, body.split('\n').length + 1)}
+        spellcheck={false}
+        value={body}
+        onInput={(event) => onBody(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+function DecidingRule({ decision }: { readonly decision: RequestDecision | undefined }): JSX.Element {
+  return (
+    <>
+      <h3>{wording.decidedBy}</h3>
+      {decision === undefined ? (
+        <p class="hint">{wording.decisionWithheld}</p>
+      ) : (
+        <ExplanationView question={decision.question} explanation={decision.explanation} />
+      )}
+    </>
+  );
+}
+
 /** Undefined where no rule decides, and where the caller may not ask. */
-async function decisionOf(request: ConsoleRequest): Promise<Decision | undefined> {
+async function decisionOf(request: ConsoleRequest): Promise<RequestDecision | undefined> {
   const asked = questionOf(request);
   if (asked === undefined) return undefined;
   try {

@@ -6,7 +6,7 @@ import { service } from '../../data/api-service.ts';
 import { askedAs } from '../../data/asked-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { recordTitleOf } from '../data/form/reference-box.tsx';
 import type { StudioRecord } from '../data/record-query.ts';
@@ -117,29 +117,24 @@ function JudgedTable({ collection, as, judged: { records, outcomes } }: JudgedTa
   const whyOf = (action: string, id: string | number): string =>
     pathTo('why', collection.name, { action, record: String(id), as: askedAs(as) });
   return (
-    <div class="scroll" role="region" tabIndex={0} aria-label={collection.name}>
-      <table class="matrix">
-        <TableHead titles={[wording.record, ...ACTIONS]} />
-        <tbody>
-          {records.map((record, i) => (
-            <tr key={record.id}>
-              <th scope="row">
-                <bdi>{recordTitleOf(collection, record)}</bdi>
-              </th>
-              {ACTIONS.map((action) => {
-                const outcome = outcomes[action]![i]!;
-                return (
-                  <td key={action}>
-                    <a href={whyOf(action, record.id)}>
-                      <span class={`cell ${outcome}`}>{wording.outcomes[outcome]}</span>
-                    </a>
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ScrollTable label={collection.name} class="matrix" titles={[wording.record, ...ACTIONS]}>
+      {records.map((record, i) => (
+        <tr key={record.id}>
+          <th scope="row">
+            <bdi>{recordTitleOf(collection, record)}</bdi>
+          </th>
+          {ACTIONS.map((action) => {
+            const outcome = outcomes[action]![i]!;
+            return (
+              <td key={action}>
+                <a href={whyOf(action, record.id)}>
+                  <span class={`cell ${outcome}`}>{wording.outcomes[outcome]}</span>
+                </a>
+              </td>
+            );
+          })}
+        </tr>
+      ))}
+    </ScrollTable>
   );
 }

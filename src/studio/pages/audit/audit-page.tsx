@@ -6,7 +6,7 @@ import { noteProblem } from '../../app/session-state.ts';
 import { transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 
 interface TrailEvent {
@@ -99,33 +99,28 @@ function TrailFilterForm({ filter }: { readonly filter: TrailFilter }): JSX.Elem
 function EventTable({ events }: { readonly events: readonly TrailEvent[] }): JSX.Element {
   const titles = [wording.at, wording.event, wording.user, wording.from, wording.detail];
   return (
-    <div class="scroll" role="region" tabIndex={0} aria-label={wording.audit}>
-      <table class="events">
-        <TableHead titles={titles} />
-        <tbody>
-          {events.map(({ id, at, event, email, user_id: user, ip, detail }) => (
-            <tr key={id}>
-              <td>
-                <time dateTime={at} title={at}>
-                  {new Date(at).toLocaleString()}
-                </time>
-              </td>
-              <td>
-                <code>{event}</code>
-              </td>
-              <td>
-                {user !== null && (
-                  <a href={pathTo('audit', undefined, { user })}>
-                    <bdi>{email ?? user}</bdi>
-                  </a>
-                )}
-              </td>
-              <td>{ip}</td>
-              <td>{detail !== null && <code>{JSON.stringify(detail)}</code>}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ScrollTable label={wording.audit} class="events" titles={titles}>
+      {events.map(({ id, at, event, email, user_id: user, ip, detail }) => (
+        <tr key={id}>
+          <td>
+            <time dateTime={at} title={at}>
+              {new Date(at).toLocaleString()}
+            </time>
+          </td>
+          <td>
+            <code>{event}</code>
+          </td>
+          <td>
+            {user !== null && (
+              <a href={pathTo('audit', undefined, { user })}>
+                <bdi>{email ?? user}</bdi>
+              </a>
+            )}
+          </td>
+          <td>{ip}</td>
+          <td>{detail !== null && <code>{JSON.stringify(detail)}</code>}</td>
+        </tr>
+      ))}
+    </ScrollTable>
   );
 }

@@ -30,12 +30,7 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
     setProblem(undefined);
     try {
       const outcome = await writeAll(collection.name, ids, data);
-      for (const id of outcome.written)
-        noteRecord(
-          data === undefined
-            ? { kind: 'deleted', collection: collection.name, id: String(id) }
-            : { kind: 'updated', collection: collection.name, record: { id, ...data } },
-        );
+      noteWritten(collection.name, outcome, data);
       setFailed(outcome.failed);
       setAsked(undefined);
       showToast(`${data === undefined ? wording.deleted : wording.saved} ${outcome.written.length}`);
@@ -76,20 +71,34 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
         </ConfirmDialog>
       )}
       {problem !== undefined && <ProblemNote problem={problem} />}
-      {failed.length > 0 && (
-        <div class="problem" role="alert">
-          <p>{wording.failedRecords}</p>
-          <ul>
-            {failed.map(({ id, text }) => (
-              <li key={id}>
-                <code>{String(id)}</code> {text}
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
+      {failed.length > 0 && <FailedRecords failed={failed} />}
     </section>
   );
+}
+
+function FailedRecords({ failed }: Pick<BulkOutcome, 'failed'>): JSX.Element {
+  return (
+    <div class="problem" role="alert">
+      <p>{wording.failedRecords}</p>
+      <ul>
+        {failed.map(({ id, text }) => (
+          <li key={id}>
+            <code>{String(id)}</code> {text}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** @param data undefined after a delete */
+function noteWritten(collection: string, { written }: BulkOutcome, data: object | undefined): void {
+  for (const id of written)
+    noteRecord(
+      data === undefined
+        ? { kind: 'deleted', collection, id: String(id) }
+        : { kind: 'updated', collection, record: { id, ...data } },
+    );
 }
 
 interface FieldFormProps {

@@ -32,9 +32,8 @@ interface CellEditorProps {
   readonly onClose: () => void;
 }
 
-export function CellEditor({ collection, member, record, onClose }: CellEditorProps): JSX.Element {
-  const box = useRef<HTMLFormElement>(null);
-  // The version that is saved over is the one at the begin of the edit.
+/** The value that is edited, and the record that it is saved over: as it was when the edit began. */
+function useCellEdit({ collection, member, record, onClose }: CellEditorProps) {
   const [base, setBase] = useState<TaggedRecord>();
   const [draft, setDraft] = useState<FormDraft>({});
   const [problem, setProblem] = useState<string>();
@@ -44,7 +43,6 @@ export function CellEditor({ collection, member, record, onClose }: CellEditorPr
       else setBase(open);
     });
   }, []);
-  useEffect(() => box.current?.querySelector<HTMLElement>('input, select, textarea')?.focus(), [base]);
   const save = async (): Promise<void> => {
     if (base === undefined || Object.keys(draft).length === 0) return onClose();
     try {
@@ -60,6 +58,20 @@ export function CellEditor({ collection, member, record, onClose }: CellEditorPr
       changeQuery({ record: String(record.id) });
     }
   };
+  return {
+    base,
+    draft,
+    problem,
+    save,
+    setValue: (value: FormDraft[string]): void => setDraft({ [member.name]: value }),
+  };
+}
+
+export function CellEditor(props: CellEditorProps): JSX.Element {
+  const { member, onClose } = props;
+  const box = useRef<HTMLFormElement>(null);
+  const { base, draft, problem, save, setValue } = useCellEdit(props);
+  useEffect(() => box.current?.querySelector<HTMLElement>('input, select, textarea')?.focus(), [base]);
   const onKeyDown = (event: KeyboardEvent): void => {
     event.stopPropagation();
     if (event.key === 'Escape') onClose();
@@ -89,7 +101,7 @@ export function CellEditor({ collection, member, record, onClose }: CellEditorPr
           draft={draft}
           problem={problem}
           isForbidden={false}
-          onDraft={(value) => setDraft({ [member.name]: value })}
+          onDraft={setValue}
         />
       )}
       <div class="actions">

@@ -127,41 +127,18 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
   const { collection, columns, filter, sort } = search;
   const selection = useSelection(records);
   const live = useLiveChanges(collection, filter, records);
-  const newRecords = live.newCount > 0 && !isLoading && (
-    <p class="new-records" role="status">
-      {`${live.newCount} ${wording.newRecords}`}{' '}
-      <button
-        type="button"
-        onClick={() => {
-          live.forgetNew();
-          pages.reload();
-        }}
-      >
-        {wording.showNew}
-      </button>
-    </p>
-  );
-  if (records.length === 0) {
-    const text = isLoading ? wording.loading : filter === '' ? wording.noRecords : wording.noMatches;
+  const showNew = (): void => {
+    live.forgetNew();
+    pages.reload();
+  };
+  const newRecords = live.newCount > 0 && !isLoading && <NewRecords count={live.newCount} onShow={showNew} />;
+  if (records.length === 0)
     return (
       <div class="empty" aria-busy={isLoading}>
         {newRecords}
-        <p>{text}</p>
-        {!isLoading && filter === '' && (
-          <>
-            {collection.kind === 'plain' && collection.can.create && isEditingOn.value && (
-              <p>
-                <button type="button" onClick={openForm}>
-                  {wording.createFirst}
-                </button>
-              </p>
-            )}
-            <p>{wording.importHint}</p>
-          </>
-        )}
+        <NoRecords search={search} isLoading={isLoading} />
       </div>
     );
-  }
   return (
     <>
       {newRecords}
@@ -180,6 +157,45 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
         onEnd={loadMore}
         selection={selection}
       />
+    </>
+  );
+}
+
+interface NewRecordsProps {
+  readonly count: number;
+  readonly onShow: () => void;
+}
+
+function NewRecords({ count, onShow }: NewRecordsProps): JSX.Element {
+  return (
+    <p class="new-records" role="status">
+      {`${count} ${wording.newRecords}`}{' '}
+      <button type="button" onClick={onShow}>
+        {wording.showNew}
+      </button>
+    </p>
+  );
+}
+
+interface NoRecordsProps {
+  readonly search: RecordSearch;
+  readonly isLoading: boolean;
+}
+
+function NoRecords({ search: { collection, filter }, isLoading }: NoRecordsProps): JSX.Element {
+  if (isLoading) return <p>{wording.loading}</p>;
+  if (filter !== '') return <p>{wording.noMatches}</p>;
+  return (
+    <>
+      <p>{wording.noRecords}</p>
+      {collection.kind === 'plain' && collection.can.create && isEditingOn.value && (
+        <p>
+          <button type="button" onClick={openForm}>
+            {wording.createFirst}
+          </button>
+        </p>
+      )}
+      <p>{wording.importHint}</p>
     </>
   );
 }

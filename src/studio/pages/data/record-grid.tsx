@@ -44,18 +44,14 @@ interface GridView {
 }
 
 export function RecordGrid(props: RecordGridProps): JSX.Element {
-  const { collection, columns, records, hasMore, selection, onEnd, onOpen } = props;
+  const { collection, columns, records, hasMore, selection, onOpen } = props;
   const box = useRef<HTMLDivElement>(null);
   const rowHeight = ROW_HEIGHTS[density.value];
   const [view, readView] = useView(box);
   const [focus, move] = useCellFocus(box, rowHeight, { rows: records.length, columns: columns.length });
   const [editing, setEditing] = useState<CellPlace>();
-  const first = Math.max(0, Math.floor(view.top / rowHeight) - SPARE_ROWS);
-  const last = Math.min(records.length, Math.ceil((view.top + view.height) / rowHeight) + SPARE_ROWS);
-  const isNearEnd = hasMore && last >= records.length - SPARE_ROWS;
-  useEffect(() => {
-    if (isNearEnd) onEnd();
-  }, [isNearEnd, records.length]);
+  const [first, last] = rowsInView(view, rowHeight, records.length);
+  useMoreRows(props, last);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (!isCell(event.target)) return;
     const record = records[focus[0]];
@@ -67,8 +63,7 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
     else if (step === undefined) return;
     else {
       const [down, right] = step;
-      const pageRows = Math.max(1, Math.floor(view.height / rowHeight) - 2);
-      move(focus[0] + (Math.abs(down) === PAGE_STEP ? Math.sign(down) * pageRows : down), focus[1] + right);
+      move(focus[0] + rowStep(down, view, rowHeight), focus[1] + right);
     }
     event.preventDefault();
   };
@@ -105,6 +100,30 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
       </div>
     </div>
   );
+}
+
+/** Asks for more records when the last drawn row is near the end. */
+function useMoreRows({ records, hasMore, onEnd }: RecordGridProps, last: number): void {
+  const isNearEnd = hasMore && last >= records.length - SPARE_ROWS;
+  useEffect(() => {
+    if (isNearEnd) onEnd();
+  }, [isNearEnd, records.length]);
+}
+
+/** The range of rows to draw: those in view, with some before and after. */
+function rowsInView(
+  { top, height }: GridView,
+  rowHeight: number,
+  count: number,
+): readonly [first: number, end: number] {
+  const first = Math.max(0, Math.floor(top / rowHeight) - SPARE_ROWS);
+  return [first, Math.min(count, Math.ceil((top + height) / rowHeight) + SPARE_ROWS)];
+}
+
+/** The rows that a key moves the focus by: a page is as long as the view. */
+function rowStep(down: number, { height }: GridView, rowHeight: number): number {
+  const pageRows = Math.max(1, Math.floor(height / rowHeight) - 2);
+  return Math.abs(down) === PAGE_STEP ? Math.sign(down) * pageRows : down;
 }
 
 type GridBox = RefObject<HTMLDivElement | null>;

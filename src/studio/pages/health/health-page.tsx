@@ -1,10 +1,11 @@
 /** The state of the service, drawn for the time in which the page is open. */
 import type { JSX } from 'preact';
+import type { ServiceStatus } from '../../../service-status.ts';
 import { LineChart } from '../../parts/line-chart.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
-import { requestsPerSecond, type ServiceStatus, slowestOf, useStatus } from './status-answer.ts';
+import { requestsPerSecond, slowestOf, useStatus } from './status-answer.ts';
 
 export function HealthPage(): JSX.Element {
   const { answers, problem } = useStatus();
@@ -87,25 +88,20 @@ function RouteTable({ status: { requests } }: { readonly status: ServiceStatus }
       <h2>{`${wording.routes}, ${wording.lastSeconds} ${shownTime(Math.round(requests.seconds))}`}</h2>
       {requests.routes.length === 0 && <p class="empty">{wording.noRequests}</p>}
       {requests.routes.length > 0 && (
-        <div class="scroll" role="region" tabIndex={0} aria-label={wording.routes}>
-          <table class="rates">
-            <TableHead titles={titles} />
-            <tbody>
-              {requests.routes.map(({ method, route, requests: count, failures, per_second: rate, ...times }) => (
-                <tr key={`${method} ${route}`}>
-                  <th scope="row">
-                    <code>{`${method} ${route}`}</code>
-                  </th>
-                  <td>{count}</td>
-                  <td class={failures > 0 ? 'bad' : undefined}>{failures}</td>
-                  <td>{shownRate(rate)}</td>
-                  <td>{shownMs(times.p50_ms)}</td>
-                  <td>{shownMs(times.p99_ms)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ScrollTable label={wording.routes} class="rates" titles={titles}>
+          {requests.routes.map(({ method, route, requests: count, failures, per_second: rate, ...times }) => (
+            <tr key={`${method} ${route}`}>
+              <th scope="row">
+                <code>{`${method} ${route}`}</code>
+              </th>
+              <td>{count}</td>
+              <td class={failures > 0 ? 'bad' : undefined}>{failures}</td>
+              <td>{shownRate(rate)}</td>
+              <td>{shownMs(times.p50_ms)}</td>
+              <td>{shownMs(times.p99_ms)}</td>
+            </tr>
+          ))}
+        </ScrollTable>
       )}
     </section>
   );

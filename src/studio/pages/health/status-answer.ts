@@ -1,31 +1,9 @@
 /** The answer of `GET /api/_status`, asked again and again while a page is open. */
 import { useEffect, useState } from 'preact/hooks';
+import type { ServiceStatus } from '../../../service-status.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
-
-interface RouteRate {
-  readonly method: string;
-  readonly route: string;
-  readonly requests: number;
-  readonly failures: number;
-  readonly per_second: number;
-  readonly p50_ms: number;
-  readonly p99_ms: number;
-}
-export interface ServiceStatus {
-  readonly version: string;
-  readonly uptime_seconds: number;
-  readonly workers: number;
-  readonly ready: boolean;
-  readonly database: { readonly kind: string; readonly version: string; readonly bytes: number };
-  readonly event_loop_lag_ms: number | null;
-  readonly memory_bytes: number | null;
-  readonly requests: { readonly seconds: number; readonly routes: readonly RouteRate[] };
-  readonly feeds: { readonly streams: number | null; readonly log_entries: number | null };
-  readonly mail_to: 'smtp' | 'folder';
-  readonly warnings: readonly { readonly code: string; readonly line: number; readonly message: string }[];
-}
 
 const EVERY_MS = 5_000;
 /** An hour. */

@@ -7,7 +7,7 @@ import { showToast } from '../../app/toasts.tsx';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { type ApiKey, fetchKeys, type IssuedKey, revokeKey, rotateKey } from './key-requests.ts';
 import { NewKeyForm, SecretDialog } from './new-key.tsx';
@@ -86,35 +86,32 @@ function shownLimit({ limit, publishable, addresses, origins }: ApiKey): string 
 function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
   const off = { disabled: !isEditingOn.value, title: isEditingOn.value ? undefined : wording.readOnly };
   return (
-    <div class="scroll" role="region" tabIndex={0} aria-label={wording.apiKeys}>
-      <table class="api-keys">
-        <TableHead
-          titles={[wording.name, wording.roles, wording.limit, wording.lastUsed, wording.expires, wording.actions]}
-        />
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <td>
-                <bdi>{key.name}</bdi> <code>{`${key.prefix}…`}</code>
-              </td>
-              <td>{key.roles.join(', ')}</td>
-              <td>{shownLimit(key)}</td>
-              <td>{shownTime(key.last_used_at, wording.never)}</td>
-              <td>{shownTime(key.expires_at, wording.never)}</td>
-              <td>
-                <div class="row-actions">
-                  <button type="button" {...off} onClick={() => onAsk({ key, what: 'rotate' })}>
-                    {wording.rotate}
-                  </button>
-                  <button type="button" class="danger" {...off} onClick={() => onAsk({ key, what: 'revoke' })}>
-                    {wording.revoke}
-                  </button>
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ScrollTable
+      label={wording.apiKeys}
+      class="api-keys"
+      titles={[wording.name, wording.roles, wording.limit, wording.lastUsed, wording.expires, wording.actions]}
+    >
+      {keys.map((key) => (
+        <tr key={key.id}>
+          <td>
+            <bdi>{key.name}</bdi> <code>{`${key.prefix}…`}</code>
+          </td>
+          <td>{key.roles.join(', ')}</td>
+          <td>{shownLimit(key)}</td>
+          <td>{shownTime(key.last_used_at, wording.never)}</td>
+          <td>{shownTime(key.expires_at, wording.never)}</td>
+          <td>
+            <div class="row-actions">
+              <button type="button" {...off} onClick={() => onAsk({ key, what: 'rotate' })}>
+                {wording.rotate}
+              </button>
+              <button type="button" class="danger" {...off} onClick={() => onAsk({ key, what: 'revoke' })}>
+                {wording.revoke}
+              </button>
+            </div>
+          </td>
+        </tr>
+      ))}
+    </ScrollTable>
   );
 }

@@ -6,7 +6,7 @@ import { CreateForm } from '../../parts/create-form.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { wording } from '../../wording.ts';
 import { RoleChoice } from '../users/role-choice.tsx';
-import { createKey, type IssuedKey } from './key-requests.ts';
+import { createKey, type IssuedKey, type NewKey } from './key-requests.ts';
 
 const ACTIONS = ['list', 'read', 'create', 'update', 'delete'];
 
@@ -26,22 +26,23 @@ function listedIn(given: FormData, name: string): readonly string[] | null {
   return names.length === 0 ? null : names;
 }
 
-export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) => void }): JSX.Element {
-  const create = async (given: FormData): Promise<void> => {
-    const actions = given.getAll('actions').map(String);
-    const collection = String(given.get('collection'));
-    const end = String(given.get('expires_at'));
-    const issued = await createKey({
-      name: String(given.get('name')).trim(),
-      roles: roleNames(given),
-      limit: actions.length === ACTIONS.length && collection === '*' ? null : { [collection]: actions },
-      expires_at: end === '' ? null : new Date(end).toISOString(),
-      publishable: given.has('publishable'),
-      addresses: listedIn(given, 'addresses'),
-      origins: listedIn(given, 'origins'),
-    });
-    onIssued(issued);
+function newKeyIn(given: FormData): NewKey {
+  const actions = given.getAll('actions').map(String);
+  const collection = String(given.get('collection'));
+  const end = String(given.get('expires_at'));
+  return {
+    name: String(given.get('name')).trim(),
+    roles: roleNames(given),
+    limit: actions.length === ACTIONS.length && collection === '*' ? null : { [collection]: actions },
+    expires_at: end === '' ? null : new Date(end).toISOString(),
+    publishable: given.has('publishable'),
+    addresses: listedIn(given, 'addresses'),
+    origins: listedIn(given, 'origins'),
   };
+}
+
+export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) => void }): JSX.Element {
+  const create = async (given: FormData): Promise<void> => onIssued(await createKey(newKeyIn(given)));
   return (
     <CreateForm title={wording.newKey} action={wording.addKey} onCreate={create}>
       <label>

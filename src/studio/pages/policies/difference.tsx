@@ -35,42 +35,44 @@ interface Difference {
 
 type DifferenceState = { readonly difference: Difference; readonly text: string } | { readonly problem: ShownProblem };
 
-export function DraftActions(): JSX.Element {
-  const served = schema.value!;
-  const text = draftedText(served);
+/** The answer for a text, and the ways to ask for it and to note a problem in its place. */
+function useDifference(text: string | undefined) {
   const [state, setState] = useState<DifferenceState>();
   const [isAsking, setAsking] = useState(false);
   // The answer is about the text that was compared.
   useEffect(() => setState(undefined), [text]);
-  if (text === undefined) return <p class="hint">{wording.textWithheld}</p>;
-  const compare = async (): Promise<void> => {
+  const compare = async (asked: string): Promise<void> => {
     setAsking(true);
     try {
       const { data } = await transport.json<{ readonly data: Difference }>('/api/_diff', {
         method: 'POST',
-        body: { text },
+        body: { text: asked },
       });
-      setState({ difference: data, text });
+      setState({ difference: data, text: asked });
     } catch (error) {
       setState({ problem: noteProblem(error) });
     } finally {
       setAsking(false);
     }
   };
+  return { state, isAsking, compare, note: (problem: ShownProblem): void => setState({ problem }) };
+}
+
+export function DraftActions(): JSX.Element {
+  const served = schema.value!;
+  const text = draftedText(served);
+  const { state, isAsking, compare, note } = useDifference(text);
+  if (text === undefined) return <p class="hint">{wording.textWithheld}</p>;
   const isChanged = isDrafted(served);
   return (
     <section aria-label={wording.beforeSaving} class="draft-actions">
       <h2>{wording.beforeSaving}</h2>
       {!isChanged && <p class="hint">{wording.nothingEdited}</p>}
       <div class="actions">
-        <button type="button" class="primary" disabled={!isChanged || isAsking} onClick={() => void compare()}>
+        <button type="button" class="primary" disabled={!isChanged || isAsking} onClick={() => void compare(text)}>
           {isAsking ? wording.comparing : wording.compare}
         </button>
-        <SaveButton
-          text={text}
-          isReady={isChanged && state !== undefined && 'difference' in state}
-          onProblem={(problem) => setState({ problem })}
-        />
+        <SaveButton text={text} isReady={isChanged && state !== undefined && 'difference' in state} onProblem={note} />
         <button
           type="button"
           disabled={!isChanged}

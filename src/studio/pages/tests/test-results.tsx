@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import type { CoveredLeaf, CoveredPolicy, RuleMutant, TestAnswer, TestResult } from './test-answer.ts';
 
@@ -36,25 +36,20 @@ function FailureTable({ tests }: { readonly tests: readonly TestResult[] }): JSX
     wording.actualWord,
   ];
   return (
-    <div class="scroll" role="region" tabIndex={0} aria-label={wording.failed}>
-      <table>
-        <TableHead titles={titles} />
-        <tbody>
-          {tests.map(({ file, line, as, action, field, collection, record, expected, actual }, i) => (
-            <tr key={i}>
-              <td>
-                <code>{`${file}:${line}`}</code>
-              </td>
-              <td>{as}</td>
-              <td>{field === undefined ? action : `${action} ${field}`}</td>
-              <td>{`${collection} ${record ?? ''}`}</td>
-              <td>{shownValue(expected)}</td>
-              <td>{shownValue(actual)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ScrollTable label={wording.failed} titles={titles}>
+      {tests.map(({ file, line, as, action, field, collection, record, expected, actual }, i) => (
+        <tr key={i}>
+          <td>
+            <code>{`${file}:${line}`}</code>
+          </td>
+          <td>{as}</td>
+          <td>{field === undefined ? action : `${action} ${field}`}</td>
+          <td>{`${collection} ${record ?? ''}`}</td>
+          <td>{shownValue(expected)}</td>
+          <td>{shownValue(actual)}</td>
+        </tr>
+      ))}
+    </ScrollTable>
   );
 }
 
@@ -70,24 +65,19 @@ function Coverage({ policies }: { readonly policies: readonly CoveredPolicy[] })
       <h2>{wording.coverage}</h2>
       {open.length === 0 && <p class="hint">{wording.allCovered}</p>}
       {open.length > 0 && (
-        <div class="scroll" role="region" tabIndex={0} aria-label={wording.coverage}>
-          <table>
-            <TableHead titles={[wording.rules, wording.leaf, wording.neverSeen]} />
-            <tbody>
-              {open.map(({ path, leaf }, i) => (
-                <tr key={i}>
-                  <td>
-                    <code>{path}</code>
-                  </td>
-                  <td>
-                    <code>{leaf.text}</code>
-                  </td>
-                  <td>{unseen(leaf)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ScrollTable label={wording.coverage} titles={[wording.rules, wording.leaf, wording.neverSeen]}>
+          {open.map(({ path, leaf }, i) => (
+            <tr key={i}>
+              <td>
+                <code>{path}</code>
+              </td>
+              <td>
+                <code>{leaf.text}</code>
+              </td>
+              <td>{unseen(leaf)}</td>
+            </tr>
+          ))}
+        </ScrollTable>
       )}
     </>
   );
@@ -108,35 +98,34 @@ function MutantTable({ mutants, onAdd }: MutantTableProps): JSX.Element {
       <h2>{wording.mutants}</h2>
       <p class="hint">{`${mutants.length - alive.length} ${wording.killed}, ${alive.length} ${wording.survived}`}</p>
       {alive.length > 0 && (
-        <div class="scroll" role="region" tabIndex={0} aria-label={wording.mutants}>
-          <table class="mutants">
-            <TableHead titles={[wording.rules, wording.before, wording.after, wording.actions]} />
-            <tbody>
-              {alive.map(({ path, line, from, to, test }, i) => (
-                <tr key={i}>
-                  <td>
-                    <code>{`${path} (${wording.line} ${line})`}</code>
-                  </td>
-                  <td>
-                    <code>{from}</code>
-                  </td>
-                  <td>
-                    <code>{to}</code>
-                  </td>
-                  <td>
-                    {test === null ? (
-                      wording.noTelling
-                    ) : (
-                      <button type="button" onClick={() => onAdd(test)}>
-                        {wording.addTest}
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ScrollTable
+          label={wording.mutants}
+          class="mutants"
+          titles={[wording.rules, wording.before, wording.after, wording.actions]}
+        >
+          {alive.map(({ path, line, from, to, test }, i) => (
+            <tr key={i}>
+              <td>
+                <code>{`${path} (${wording.line} ${line})`}</code>
+              </td>
+              <td>
+                <code>{from}</code>
+              </td>
+              <td>
+                <code>{to}</code>
+              </td>
+              <td>
+                {test === null ? (
+                  wording.noTelling
+                ) : (
+                  <button type="button" onClick={() => onAdd(test)}>
+                    {wording.addTest}
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </ScrollTable>
       )}
     </>
   );

@@ -32,11 +32,9 @@ function storedFiles(): TestFiles {
   return { 'bylaw.policy.yaml': FIRST_TESTS.replaceAll('COLLECTION', first) };
 }
 
-export function TestsPage(): JSX.Element {
+/** The files, and a way to change them that outlives the page. */
+function useTestFiles(): readonly [files: TestFiles, change: (changed: TestFiles) => void] {
   const [files, setFiles] = useState(storedFiles);
-  const [answer, setAnswer] = useState<TestAnswer>();
-  const [problem, setProblem] = useState<ShownProblem>();
-  const [isRunning, setRunning] = useState(false);
   const change = (changed: TestFiles): void => {
     setFiles(changed);
     try {
@@ -45,6 +43,20 @@ export function TestsPage(): JSX.Element {
       // It lasts for the page.
     }
   };
+  return [files, change];
+}
+
+interface RunningTests {
+  readonly answer: TestAnswer | undefined;
+  readonly problem: ShownProblem | undefined;
+  readonly isRunning: boolean;
+  readonly run: (mutate: boolean) => Promise<void>;
+}
+
+function useTestRun(files: TestFiles): RunningTests {
+  const [answer, setAnswer] = useState<TestAnswer>();
+  const [problem, setProblem] = useState<ShownProblem>();
+  const [isRunning, setRunning] = useState(false);
   const run = async (mutate: boolean): Promise<void> => {
     setRunning(true);
     setProblem(undefined);
@@ -57,6 +69,12 @@ export function TestsPage(): JSX.Element {
       setRunning(false);
     }
   };
+  return { answer, problem, isRunning, run };
+}
+
+export function TestsPage(): JSX.Element {
+  const [files, change] = useTestFiles();
+  const { answer, problem, isRunning, run } = useTestRun(files);
   const canRun = schema.value?.can_save === true;
   return (
     <main id="content" class="page" tabIndex={-1}>

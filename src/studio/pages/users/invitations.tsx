@@ -6,7 +6,7 @@ import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { CreateForm } from '../../parts/create-form.tsx';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { RoleChoice } from './role-choice.tsx';
 import { fetchInvitations, type Invitation, invite, removeInvitation } from './user-requests.ts';
@@ -47,31 +47,30 @@ function InvitationTable({ invitations, onChange }: InvitationTableProps): JSX.E
     removeInvitation(id).then(onChange, (error) => showToast(noteProblem(error).text));
   };
   return (
-    <div class="scroll" role="region" tabIndex={0} aria-label={wording.invitations}>
-      <table class="invitations">
-        <TableHead titles={[wording.email, wording.roles, wording.expires, wording.actions]} />
-        <tbody>
-          {invitations.map(({ id, email, roles, expires_at: end }) => (
-            <tr key={id}>
-              <td>
-                <bdi>{email}</bdi>
-              </td>
-              <td>{roles.join(', ')}</td>
-              <td>{new Date(end).toLocaleString()}</td>
-              <td>
-                <button
-                  type="button"
-                  aria-label={`${wording.removeTerm}: ${email}`}
-                  disabled={!isEditingOn.value}
-                  onClick={() => remove(id)}
-                >
-                  {wording.removeTerm}
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ScrollTable
+      label={wording.invitations}
+      class="invitations"
+      titles={[wording.email, wording.roles, wording.expires, wording.actions]}
+    >
+      {invitations.map(({ id, email, roles, expires_at: end }) => (
+        <tr key={id}>
+          <td>
+            <bdi>{email}</bdi>
+          </td>
+          <td>{roles.join(', ')}</td>
+          <td>{new Date(end).toLocaleString()}</td>
+          <td>
+            <button
+              type="button"
+              aria-label={`${wording.removeTerm}: ${email}`}
+              disabled={!isEditingOn.value}
+              onClick={() => remove(id)}
+            >
+              {wording.removeTerm}
+            </button>
+          </td>
+        </tr>
+      ))}
+    </ScrollTable>
   );
 }

@@ -8,7 +8,7 @@ import { showToast } from '../../app/toasts.tsx';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { RoleChoice } from './role-choice.tsx';
 import { type Account, type AccountSession, actOn, endSessionsOf, sessionsOf, setRoles } from './user-requests.ts';
@@ -35,7 +35,7 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
       setProblem(noteProblem(error));
     }
   };
-  const off = { disabled: !isEditingOn.value, title: isEditingOn.value ? undefined : wording.readOnly };
+  const off = offWhileReadOnly();
   return (
     <section class="panel" aria-label={email}>
       <h2>
@@ -46,17 +46,7 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
         <a href={pathTo('audit', undefined, { user: id })}>{wording.audit}</a>
       </p>
       {problem !== undefined && <ProblemNote problem={problem} />}
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run(setRoles(id, new FormData(event.currentTarget).getAll('roles').map(String)), wording.saved);
-        }}
-      >
-        <RoleChoice chosen={roles} />
-        <button type="submit" {...off}>
-          {wording.saveRoles}
-        </button>
-      </form>
+      <RoleForm chosen={roles} onRoles={(chosen) => void run(setRoles(id, chosen), wording.saved)} />
       <SessionTable key={version} id={id} />
       <div class="actions">
         <button type="button" {...off} onClick={() => void run(endSessionsOf(id), wording.sessionsEnded)}>
@@ -88,6 +78,32 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
   );
 }
 
+const offWhileReadOnly = () => ({
+  disabled: !isEditingOn.value,
+  title: isEditingOn.value ? undefined : wording.readOnly,
+});
+
+interface RoleFormProps {
+  readonly chosen: readonly string[];
+  readonly onRoles: (chosen: readonly string[]) => void;
+}
+
+function RoleForm({ chosen, onRoles }: RoleFormProps): JSX.Element {
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onRoles(new FormData(event.currentTarget).getAll('roles').map(String));
+      }}
+    >
+      <RoleChoice chosen={chosen} />
+      <button type="submit" {...offWhileReadOnly()}>
+        {wording.saveRoles}
+      </button>
+    </form>
+  );
+}
+
 /** The actions that ask first. */
 const QUESTIONS = {
   disable: {
@@ -114,20 +130,15 @@ function SessionTable({ id }: { readonly id: string }): JSX.Element {
   if (sessions === undefined) return <p class="loading">{wording.loading}</p>;
   if (sessions.length === 0) return <p class="hint">{wording.noSessions}</p>;
   return (
-    <div class="scroll" role="region" tabIndex={0} aria-label={wording.sessions}>
-      <table>
-        <TableHead titles={[wording.begun, wording.lastUsed, wording.from, wording.browser]} />
-        <tbody>
-          {sessions.map((session) => (
-            <tr key={session.id}>
-              <td>{new Date(session.created_at).toLocaleString()}</td>
-              <td>{new Date(session.last_used_at).toLocaleString()}</td>
-              <td>{session.ip}</td>
-              <td>{session.user_agent}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ScrollTable label={wording.sessions} titles={[wording.begun, wording.lastUsed, wording.from, wording.browser]}>
+      {sessions.map((session) => (
+        <tr key={session.id}>
+          <td>{new Date(session.created_at).toLocaleString()}</td>
+          <td>{new Date(session.last_used_at).toLocaleString()}</td>
+          <td>{session.ip}</td>
+          <td>{session.user_agent}</td>
+        </tr>
+      ))}
+    </ScrollTable>
   );
 }

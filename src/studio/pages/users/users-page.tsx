@@ -7,7 +7,7 @@ import { showToast } from '../../app/toasts.tsx';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { CreateForm } from '../../parts/create-form.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { Invitations } from './invitations.tsx';
 import { RoleChoice } from './role-choice.tsx';
@@ -74,24 +74,19 @@ interface AccountTableProps {
 function AccountTable({ accounts, chosen }: AccountTableProps): JSX.Element {
   if (accounts.length === 0) return <p class="empty">{wording.noUsers}</p>;
   return (
-    <div class="scroll" role="region" tabIndex={0} aria-label={wording.users}>
-      <table class="accounts">
-        <TableHead titles={[wording.email, wording.verified, wording.roles]} />
-        <tbody>
-          {accounts.map(({ id, email, email_verified: isVerified, roles }) => (
-            <tr key={id} class={id === chosen ? 'chosen' : undefined}>
-              <td>
-                <a href={pathTo('users', id)} aria-current={id === chosen ? 'true' : undefined}>
-                  <bdi>{email}</bdi>
-                </a>
-              </td>
-              <td>{isVerified === true ? wording.yes : wording.no}</td>
-              <td>{roles?.join(', ')}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ScrollTable label={wording.users} class="accounts" titles={[wording.email, wording.verified, wording.roles]}>
+      {accounts.map(({ id, email, email_verified: isVerified, roles }) => (
+        <tr key={id} class={id === chosen ? 'chosen' : undefined}>
+          <td>
+            <a href={pathTo('users', id)} aria-current={id === chosen ? 'true' : undefined}>
+              <bdi>{email}</bdi>
+            </a>
+          </td>
+          <td>{isVerified === true ? wording.yes : wording.no}</td>
+          <td>{roles?.join(', ')}</td>
+        </tr>
+      ))}
+    </ScrollTable>
   );
 }
 

@@ -4,7 +4,7 @@ import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { schema } from '../../app/session-state.ts';
 import type { ServedCollection, ServedSchema } from '../../data/schema-answer.ts';
 import { type PolicyTools, usePolicyTools } from '../../editor/load-editor.ts';
-import { TableHead } from '../../parts/table-head.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { RULE_ACTIONS, type RuleAction } from '../policies/rule-sets.ts';
 import { type AskedRole, accessOf, askedRoles } from './role-access.ts';
@@ -54,23 +54,18 @@ function AccessTable({ tools, served, collection }: AccessTableProps): JSX.Eleme
       <h2>
         <a href={pathTo('policies', collection.name)}>{collection.name}</a>
       </h2>
-      <div class="scroll" role="region" tabIndex={0} aria-label={collection.name}>
-        <table class="who">
-          <TableHead titles={[wording.role, ...RULE_ACTIONS]} />
-          <tbody>
-            {askedRoles(served).map((role) => (
-              <tr key={role.name}>
-                <th scope="row">{role.name}</th>
-                {RULE_ACTIONS.map((action) => (
-                  <td key={action}>
-                    <AccessCell {...{ tools, served, collection, role, action }} />
-                  </td>
-                ))}
-              </tr>
+      <ScrollTable label={collection.name} class="who" titles={[wording.role, ...RULE_ACTIONS]}>
+        {askedRoles(served).map((role) => (
+          <tr key={role.name}>
+            <th scope="row">{role.name}</th>
+            {RULE_ACTIONS.map((action) => (
+              <td key={action}>
+                <AccessCell {...{ tools, served, collection, role, action }} />
+              </td>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        ))}
+      </ScrollTable>
     </section>
   );
 }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
 import { ProblemNote } from '../../../parts/problem-note.tsx';
-import { TableHead } from '../../../parts/table-head.tsx';
+import { ScrollTable } from '../../../parts/scroll-table.tsx';
 import { wording } from '../../../wording.ts';
 import { gridColumnsOf, type StudioRecord } from '../record-query.ts';
 import { type OpenRecord, openRecord, type TaggedRecord } from '../record-reader.ts';
@@ -32,22 +32,17 @@ export function ConflictTable({ collection, before, draft, onOver, onStored }: C
   return (
     <div class="problem conflict" role="alert">
       <p>{wording.conflict}</p>
-      <div class="scroll" tabIndex={0} role="region" aria-label={wording.conflict}>
-        <table>
-          <TableHead titles={[wording.field, wording.mine, wording.stored]} />
-          <tbody>
-            {names.map(({ name, type }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{name in mine ? <ValueText value={mine[name]} type={type} /> : wording.unchanged}</td>
-                <td>
-                  <ValueText value={record[name]} type={type} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ScrollTable label={wording.conflict} titles={[wording.field, wording.mine, wording.stored]}>
+        {names.map(({ name, type }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td>{name in mine ? <ValueText value={mine[name]} type={type} /> : wording.unchanged}</td>
+            <td>
+              <ValueText value={record[name]} type={type} />
+            </td>
+          </tr>
+        ))}
+      </ScrollTable>
       <p class="actions">
         <button type="button" onClick={() => onOver(open)}>
           {wording.saveMine}
