@@ -2,16 +2,20 @@
  * Measures the feeds of one process: the time from a commit to the subscriber for 10,000 of them, with the members of teams changing
  * meanwhile, what a subscriber costs, and what the log costs each write.
  */
+import { Audience } from '../src/changes/audience.ts';
 import { ChangeFeeds } from '../src/changes/change-feeds.ts';
 import type { Database } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { applyMigration } from '../src/migrations/apply-migration.ts';
 import { decide } from '../src/policy/access.ts';
+import { compileFilter } from '../src/policy/filters/filter.ts';
+import { Store } from '../src/records/access-context.ts';
 import { createRecords } from '../src/records/records.ts';
+import { loadRelatedRows } from '../src/records/relations/related.ts';
 import { importRecords } from '../src/records/transfer/import-records.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model/model.ts';
-import { raw } from '../src/sql.ts';
+import { raw, sql } from '../src/sql.ts';
 import { FeedCaller } from '../test/fuzz/changes/feed-caller.ts';
 import { Random } from '../test/fuzz/random.ts';
 import { manyPlaces, noFeedObserver } from '../test/support/feed-observer.ts';
@@ -24,13 +28,16 @@ const USERS = 1_000;
 const TEAMS = 100;
 const WRITES_A_SECOND = 500;
 const MEMBERSHIP_SHARE = 0.01;
-const CREATES = 1_000;
+const WRITES = 992;
+const EVENTS = 500;
 const AT_ONCE = 16;
 const RESUMED_EVENTS = 100;
 const LISTS = 100;
-const IMPORTED = 1_000_000;
-/** The first one warms up. */
-const IMPORTS = 3;
+const IMPORTS = 2;
+/** Rows of an import that warms up. */
+const FEW_IMPORTED = 20_000;
+const DECISIONS = 200_000;
+const READS = 2_000;
 
 const RULES = {
   owner: '@record.owner = @request.auth.id',
@@ -53,7 +60,7 @@ collections:
     changes: ${changes}
     fields: { at: float, title: string }
     relations: { owner: { kind: belongs_to, collection: users }, team: { kind: belongs_to, collection: teams } }
-    access: { list: '${rule}', read: true, create: true }
+    access: { list: '${rule}', read: true, create: true, update: true }
 `;
 
 interface FeedWorld {
@@ -161,15 +168,16 @@ async function resume(url: string, subscribers: number): Promise<{ seconds: numb
 async function importsWith(url: string, rows: number): Promise<number> {
   const times: number[][] = [[], []];
   const worlds = await Promise.all([false, true].map((changes) => openWorld(url, RULES.owner, changes)));
-  for (let round = 0; round < IMPORTS; round++)
+  for (let round = 0; round <= IMPORTS; round++)
     for (const [i, { db, schema }] of worlds.entries()) {
+      const count = round === 0 ? Math.min(rows, FEW_IMPORTED) : rows;
       const began = performance.now();
       await importRecords(db, {
         schema,
         collection: schema.collections.get('notes')!,
         now: '2026-11-27T00:00:00.000000Z',
         async *records() {
-          for (let line = 1; line <= rows; line++)
+          for (let line = 1; line <= count; line++)
             yield { line, isText: false, members: new Map([['title', `n${line}`]]) };
         },
       });
@@ -262,33 +270,94 @@ async function writeFor(
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
 
-/** Creates a second through the store, with a feed that nobody reads, and without one; embedded or not. */
-async function createsWith(url: string | undefined): Promise<number> {
-  const rates: number[][] = [[], []];
+/** Writes a second through the store, with a feed that nobody reads ÷ without one; embedded without a URL. */
+async function writesWith(url: string | undefined): Promise<{ creates: number; patches: number }> {
   const worlds = await Promise.all(
     [false, true].map((changes) => (url === undefined ? openEmbedded(changes) : openWorld(url, RULES.owner, changes))),
   );
+  const creates: number[][] = [[], []];
+  const patches: number[][] = [[], []];
   for (let round = 0; round < 6; round++)
-    for (const [i, { db, schema, users }] of worlds.entries()) {
-      const records = createRecords(db, schema);
-      const caller = new FeedCaller(schema, { id: users[0]!, roles: [] }, decide);
-      const began = performance.now();
-      for (let made = 0; made < CREATES; made += AT_ONCE)
-        await Promise.all(
-          Array.from({ length: AT_ONCE }, () =>
-            records.create(caller.ask('notes'), { data: { title: 'x', owner: users[0]! }, relations: [] }),
-          ),
-        );
-      if (round > 0) rates[i]!.push(CREATES / (performance.now() - began));
+    for (const [i, world] of worlds.entries()) {
+      const { made, rate } = await createsOf(world);
+      const patched = await patchesOf(world, made);
+      if (round === 0) continue;
+      creates[i]!.push(rate);
+      patches[i]!.push(patched);
     }
   for (const { db } of worlds) await db.close();
-  const [without, withFeed] = rates.map((all) =>
-    at(
-      all.toSorted((a, b) => a - b),
-      0.5,
-    ),
+  const ratio = ([without, withFeed]: readonly number[][]): number => median(withFeed!) / median(without!);
+  return { creates: ratio(creates), patches: ratio(patches) };
+}
+
+const median = (all: readonly number[]): number =>
+  at(
+    all.toSorted((a, b) => a - b),
+    0.5,
   );
-  return withFeed! / without!;
+
+/** Writes a millisecond, some at once. */
+async function rateOf(write: (number: number) => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  for (let made = 0; made < WRITES; made += AT_ONCE)
+    await Promise.all(Array.from({ length: AT_ONCE }, (_, i) => write(made + i)));
+  return WRITES / (performance.now() - began);
+}
+
+async function createsOf({ db, schema, users }: FeedWorld): Promise<{ made: readonly string[]; rate: number }> {
+  const records = createRecords(db, schema);
+  const caller = new FeedCaller(schema, { id: users[0]!, roles: [] }, decide);
+  const made: string[] = [];
+  const rate = await rateOf(async () => {
+    const { json } = await records.create(caller.ask('notes'), {
+      data: { title: 'x', owner: users[0]! },
+      relations: [],
+    });
+    made.push((JSON.parse(String(json)) as { id: string }).id);
+  });
+  return { made, rate };
+}
+
+function patchesOf({ db, schema, users }: FeedWorld, ids: readonly string[]): Promise<number> {
+  const records = createRecords(db, schema);
+  const caller = new FeedCaller(schema, { id: users[0]!, roles: [] }, decide);
+  return rateOf((i) =>
+    records.update(caller.ask('notes'), { id: ids[i]!, data: { title: 'y' }, relations: [], errors: [] }),
+  );
+}
+
+/** Microseconds of a decision for a group and event, and milliseconds of the query for a subscriber and event that it replaces. */
+async function decisionsOf(url: string, rule: Rule): Promise<{ inMemory: number; byQuery: number }> {
+  const { db, schema, users, teams, random } = await openWorld(url, RULES[rule], true);
+  const store = new Store(db, schema, { statisticsOf: () => undefined });
+  const caller = new FeedCaller(schema, { id: users[0]!, roles: [] }, decide);
+  const audience = new Audience(store, caller.ask('notes'), { filters: [] });
+  const ids = Array.from({ length: EVENTS }, () => random.uuid());
+  const values = ids.map((id, i) => `('${id}', 1, 'x', '${users[i % 2]}', '${teams[i % TEAMS]}')`);
+  await runText(db, `INSERT INTO notes (id, at, title, owner_id, team_id) VALUES ${values.join(', ')}`);
+  const shape = store.shape('notes');
+  const cells = await db.rows(sql`SELECT ${shape.columns('t')} FROM notes t`);
+  const seen = cells.map((each) => ({ cells: each, row: shape.row(each) }));
+  const rows = seen.map(({ row }) => row);
+  const source = { store, q: db, tenant: undefined };
+  const related = await loadRelatedRows(source, [{ collection: 'notes', rows, needs: audience.needs }], []);
+  let listed = 0;
+  const times = Array.from({ length: 5 }, () => {
+    const began = performance.now();
+    for (let i = 0; i < DECISIONS; i++) if (audience.lists(seen[i % EVENTS]!, related)) listed++;
+    return ((performance.now() - began) / DECISIONS) * 1000;
+  });
+  if (listed === 0) throw new Error('the rule lists nothing');
+  const records = createRecords(db, schema);
+  const { filter } = compileFilter('id = $id', { catalog: schema, collection: 'notes', params: { id: ids[0]! } });
+  const began = performance.now();
+  for (let i = 0; i < READS; i += AT_ONCE)
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, () => records.list(caller.ask('notes'), { limit: 1, offset: 0, filter })),
+    );
+  const byQuery = (performance.now() - began) / READS;
+  await db.close();
+  return { inMemory: Math.min(...times), byQuery };
 }
 
 async function openEmbedded(changes: boolean): Promise<FeedWorld> {
@@ -301,7 +370,7 @@ async function openEmbedded(changes: boolean): Promise<FeedWorld> {
   return { db, schema: schema!, users: [id], teams: [], random };
 }
 
-async function run({ seconds }: BenchOptions): Promise<void> {
+async function run({ seconds, rows }: BenchOptions): Promise<void> {
   const server = await startPostgres();
   if (server === undefined) return console.log('  needs a PostgreSQL');
   const notes: string[] = [];
@@ -334,19 +403,29 @@ async function run({ seconds }: BenchOptions): Promise<void> {
           ).toFixed(0)} ms`,
         );
       }
-    note(
-      `creates with a feed that nobody reads ÷ without, PostgreSQL: ${(await createsWith(server.url)).toFixed(2)} (goal 0.85)`,
-    );
-    note(
-      `creates with a feed that nobody reads ÷ without, embedded: ${(await createsWith(undefined)).toFixed(2)} (goal 0.75)`,
-    );
+    for (const rule of ['owner', 'members'] as const) {
+      const { inMemory, byQuery } = await decisionsOf(server.url, rule);
+      note(
+        `a decision for a group and event, ${RULES[rule]}: ${inMemory.toFixed(2)} µs (goal ${rule === 'owner' ? 1 : 5}); ` +
+          `one SQL query for each subscriber and event: ${(byQuery * 1000).toFixed(0)} µs`,
+      );
+    }
+    for (const [place, url, goal] of [
+      ['PostgreSQL', server.url, 0.85],
+      ['embedded', undefined, 0.75],
+    ] as const) {
+      const { creates, patches } = await writesWith(url);
+      note(
+        `with a feed that nobody reads ÷ without, ${place}: creates ${creates.toFixed(2)}, patches ${patches.toFixed(2)} (goal ${goal})`,
+      );
+    }
     const { seconds: resumed, slower } = await resume(server.url, SUBSCRIBERS);
     note(
       `${SUBSCRIBERS} streams resume at once, ${RESUMED_EVENTS} events each: ${resumed.toFixed(1)} s (goal 10), ` +
         `p99 of lists beside it ${slower.toFixed(1)} × (goal 3)`,
     );
-    const imported = await importsWith(server.url, IMPORTED);
-    note(`an import of ${IMPORTED} rows with a feed ÷ without: ${imported.toFixed(2)} (goal 1.05)`);
+    const imported = await importsWith(server.url, rows);
+    note(`an import of ${rows} rows with a feed ÷ without: ${imported.toFixed(2)} (goal 1.05)`);
     record({
       bench: 'changes',
       title: `p99 from commit to subscriber, ${SUBSCRIBERS} subscribers`,

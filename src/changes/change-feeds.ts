@@ -320,7 +320,8 @@ export class ChangeFeeds {
   #beat(): void {
     if (this.#tail === undefined) return;
     for (const subscriber of this.#subscribers)
-      if (subscriber.group !== undefined) this.#sender.beat(subscriber, endOf(this.#tail));
+      if (subscriber.group === undefined) subscriber.sink.beat(undefined);
+      else this.#sender.beat(subscriber, endOf(this.#tail));
   }
 
   async #recheckAll(): Promise<void> {

@@ -123,10 +123,10 @@ export class CollectionChanges {
 
   /** Why the audience has to list again. */
   resetOf(audience: Audience): ResetReason | undefined {
-    const { name } = audience.collection;
     const { bulk, foreign } = this.#batch;
-    if (foreign.has(name)) return 'schema';
-    if (bulk.has(name)) return 'bulk';
+    const shown = shownSources(audience.collection);
+    if (shown.some((source) => foreign.has(source))) return 'schema';
+    if (shown.some((source) => bulk.has(source))) return 'bulk';
     for (const source of audience.related) if (this.#mayDecide(source, audience)) return 'related';
     return undefined;
   }
@@ -166,6 +166,15 @@ export class CollectionChanges {
     return wasListed ? { type: 'leave', data: `"id":${this.#key.toJson(id)}`, seq, xid, record: id } : undefined;
   }
 }
+
+/** The sources of the changes that are changes of a record. */
+export const shownSources = ({ name, relations }: Collection): readonly string[] => [
+  name,
+  ...[...relations.values()].flatMap((relation) => {
+    if (relation.kind === 'has_one') return [relation.collection];
+    return relation.kind === 'many_to_many' ? [relation.linkTable] : [];
+  }),
+];
 
 /** A has_one that moves, and a member that joins or leaves, change their records, though not the rows of these. */
 async function holderChanges(

@@ -4,8 +4,10 @@
  */
 import type { Row } from '../policy/types.ts';
 import type { Store } from '../records/access-context.ts';
+import type { Collection } from '../schema/model/model.ts';
 import { Audience, namesNow } from './audience.ts';
 import type { ChangeBatch } from './commits.ts';
+import { shownSources } from './events.ts';
 import type { FeedGroup, Subscriber } from './subscriber.ts';
 
 export class FeedGroups {
@@ -40,7 +42,9 @@ export class FeedGroups {
 
   /** The groups that a batch may concern, with an audience of this instant. @param rows the states of its records */
   of(collection: string, batch: ChangeBatch, rows: readonly Row[]): readonly FeedGroup[] {
-    const groups = [...(this.#collections.get(collection)?.concernedBy(collection, batch, rows) ?? [])];
+    const groups = [
+      ...(this.#collections.get(collection)?.concernedBy(this.#store.shape(collection).collection, batch, rows) ?? []),
+    ];
     for (const group of groups) {
       const [first] = group.members;
       if (group.isTimed && first !== undefined) group.audience = this.audienceNow(first);
@@ -120,8 +124,12 @@ class CollectionGroups {
     });
   }
 
-  concernedBy(collection: string, { bulk, foreign, changes }: ChangeBatch, rows: readonly Row[]): Iterable<FeedGroup> {
-    if (bulk.has(collection) || foreign.has(collection)) return this.#all.values();
+  concernedBy(
+    collection: Collection,
+    { bulk, foreign, changes }: ChangeBatch,
+    rows: readonly Row[],
+  ): Iterable<FeedGroup> {
+    if (shownSources(collection).some((source) => bulk.has(source) || foreign.has(source))) return this.#all.values();
     const found = rows.length === 0 ? new Set<FeedGroup>() : new Set(this.#open);
     for (const [member, byValue] of this.#pinned)
       for (const row of rows) for (const group of byValue.get(row[member] as string) ?? []) found.add(group);

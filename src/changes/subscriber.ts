@@ -10,8 +10,8 @@ import type { FeedEvent } from './events.ts';
 export interface EventSink {
   /** Takes an event with its position. */
   send(event: Pick<FeedEvent, 'type' | 'data'>, position: string): void;
-  /** Takes a position without an event. */
-  beat(position: string): void;
+  /** Takes a position without an event; undefined: a replay has none yet. */
+  beat(position: string | undefined): void;
   /** The reader has not taken most of what was sent. */
   lags(): boolean;
   /** Resolves when the reader has taken most of what was sent. */

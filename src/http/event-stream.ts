@@ -44,9 +44,9 @@ export class EventStream {
     return this.#write(`id: ${id}\nevent: ${type}\ndata: ${data}\n\n`);
   }
 
-  /** A comment, with a position that readers keep. */
-  beat(id: string): boolean {
-    return this.#write(`:\nid: ${id}\n\n`);
+  /** A comment, with the position that readers keep. */
+  beat(id: string | undefined): boolean {
+    return this.#write(id === undefined ? ':\n\n' : `:\nid: ${id}\n\n`);
   }
 
   /** The reader has much to read. */

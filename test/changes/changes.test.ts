@@ -284,20 +284,26 @@ describeOnBoth(
     test('an import is one entry, and its subscribers list again', async () => {
       const feed = await ready(ann);
       const { db, schema } = service.app;
-      await importRecords(db, {
-        schema,
-        collection: schema.collections.get('notes')!,
-        now: '2026-11-27T00:00:00.000000Z',
-        records: async function* () {
-          for (const line of [1, 2]) yield { line, isText: false, members: new Map([['title', `n${line}`]]) };
-        },
-      });
+      const importTo = (collection: string, member: string, values: readonly unknown[]) =>
+        importRecords(db, {
+          schema,
+          collection: schema.collections.get(collection)!,
+          now: '2026-11-27T00:00:00.000000Z',
+          records: async function* () {
+            for (const [i, value] of values.entries())
+              yield { line: i + 1, isText: false, members: new Map([[member, value]]) };
+          },
+        });
+      await importTo('notes', 'title', ['n1', 'n2']);
       expect(await feed.until('reset')).toEqual([['reset', { reason: 'bulk' }]]);
       const [left] = await db.rows(
         raw('SELECT source, id, count(*) FROM bylaw_changes GROUP BY 1, 2 HAVING id IS NULL'),
       );
       expect(left).toEqual(['notes', null, '1']);
       expect(await feed.rest()).toEqual([]);
+      // Its records may be the partners of others.
+      await importTo('covers', 'hidden', [false]);
+      expect(await feed.until('reset')).toEqual([['reset', { reason: 'bulk' }]]);
     });
 
     test('the door is that of the list', async () => {

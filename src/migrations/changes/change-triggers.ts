@@ -21,7 +21,13 @@ const FUNCTION_PREFIX = 'bylaw_log_';
 export const CHANGE_TRIGGERS: TriggerKind = {
   functions: FUNCTION_PREFIX,
   triggers: [
-    { name: TRIGGER, when: 'AFTER INSERT OR UPDATE OR DELETE', each: 'ROW' },
+    {
+      name: TRIGGER,
+      when: 'AFTER INSERT OR UPDATE OR DELETE',
+      each: 'ROW',
+      // An import writes one entry for all of its rows.
+      condition: "current_setting('bylaw.bulk', true) IS DISTINCT FROM 'on'",
+    },
     { name: TRUNCATION_TRIGGER, when: 'AFTER TRUNCATE', each: 'STATEMENT' },
   ],
 };
@@ -116,7 +122,6 @@ function functionBodyOf(logged: LoggedTable, log: string, guard: string): string
     VALUES (pg_current_xact_id(), ${quotedText(source)}, ${row}, '${shape}', ${before}, ${after});`;
   return `
 BEGIN${guard}
-  IF current_setting('bylaw.bulk', true) = 'on' THEN RETURN NULL; END IF;
   IF TG_OP = 'TRUNCATE' THEN
     ${entry('NULL', 'NULL', 'NULL')}
   ELSIF TG_OP = 'INSERT' THEN

@@ -1,7 +1,7 @@
 /** Triggers of the service: each table has a function of its own, whose text is compared, so that an unchanged one takes no lock. */
 import type { Queryable } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
-import { ident, param, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { empty, ident, param, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { Step } from '../step.ts';
 
 export interface TriggerKind {
@@ -12,6 +12,8 @@ export interface TriggerKind {
     readonly name: string;
     readonly when: string;
     readonly each: 'ROW' | 'STATEMENT';
+    /** Without it, the function is not called. */
+    readonly condition?: string;
   }[];
 }
 
@@ -142,13 +144,16 @@ SET bytea_output = 'hex'
 SET extra_float_digits = 1
 AS $bylaw$${body}$bylaw$`);
 
+const conditionOf = ({ condition }: TriggerKind['triggers'][number]): Sql =>
+  condition === undefined ? empty : raw(`WHEN (${condition}) `);
+
 function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): readonly Sql[] {
   const call = sql`EXECUTE FUNCTION ${ident(name)}()`;
   return [
     ...triggers.map((each) => sql`DROP TRIGGER IF EXISTS ${ident(each.name)} ON ${table}`),
     ...triggers.map(
       (each) =>
-        sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${call}`,
+        sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${conditionOf(each)}${call}`,
     ),
   ];
 }

@@ -180,6 +180,7 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
       return `INSERT INTO items${i}__tags (record_id, member_id)
         SELECT id, '${random.pick(tags)}' FROM items${i} WHERE id = '${random.pick(items)}' ON CONFLICT DO NOTHING`;
     case 18:
+      if (random.chance(0.15)) return `TRUNCATE ${random.pick([`covers${i}`, `items${i}__tags`])}`;
       return random.chance(0.5)
         ? `DELETE FROM items${i}__tags WHERE member_id = '${random.pick(tags)}'`
         : `UPDATE covers${i} SET item_id = NULL WHERE shown`;
