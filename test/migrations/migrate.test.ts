@@ -5,7 +5,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { readCatalog } from '../../src/migrations/catalog.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import { hasAllOf } from '../../src/migrations/readiness.ts';
-import { raw } from '../../src/sql.ts';
+import { quotedText, raw } from '../../src/sql.ts';
 import { KINDS, ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
 
 const collections = (text: string): string => `collections:\n${text}`;
@@ -417,12 +417,56 @@ describe.each(ONE_KIND)('a migration of bytes on %s', (kind) => {
   });
 });
 
+/** Texts that are lists, as JSON; and others. */
+const LIST_TEXTS: readonly (readonly [element: string, texts: readonly string[], others: readonly string[]])[] = [
+  [
+    'string',
+    ['[]', '["a","b c"]', '["","{}","a,b","NULL"," x ","\\"\\\\","Ünï"]'],
+    ['["a", "b"]', '[null]', '["\\n"]', '[1]', '["a"', '', '{a}', `["${'x'.repeat(676)}"]`],
+  ],
+  [
+    'int',
+    ['[]', '[1,-2,9007199254740991]'],
+    ['[9007199254740992]', '[01]', '[1.5]', '["1"]', `[${'1,'.repeat(1000)}1]`],
+  ],
+  ['float', ['[0.1,-1.5,1e+22]'], ['[1e400]', '[1.0]', '["NaN"]']],
+  ['bool', ['[true,false]'], ['[t]']],
+  ['date', ['["2026-01-31","0001-12-01"]'], ['["2026-02-30"]', '["0000-01-01"]']],
+];
+
 describe.each(ONE_KIND)('a migration of lists on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
   });
   afterAll(() => db?.close());
+
+  it.each(LIST_TEXTS)(
+    'lists of %s become JSON and JSON becomes lists, and other strings need consent',
+    async (element, texts, others) => {
+      const of = (type: string) => schemaOf(collections(`  listed: { fields: { v: ${type} } }\n`));
+      const list = `{ type: list, of: ${element} }`;
+      const insert = (n: number, value: string) =>
+        db.run(
+          raw(`INSERT INTO listed (id, v) VALUES ('01900000-0000-7000-8000-00000000000${n}', ${quotedText(value)})`),
+        );
+      const stored = async () => (await db.rows(raw('SELECT v::text FROM listed ORDER BY id'))).map(([v]) => v);
+      await applyMigration(db, of('string'), { allowDestructive: true });
+
+      for (const [i, value] of texts.entries()) await insert(i, value);
+      for (const to of [list, 'string']) {
+        expect((await planMigration(db, of(to))).destructive).toEqual([]);
+        await applyMigration(db, of(to));
+      }
+      expect(await stored()).toEqual(texts);
+      for (const other of others) {
+        await insert(9, other);
+        expect((await planMigration(db, of(list))).destructive, other).toHaveLength(1);
+        await db.run(raw(`DELETE FROM listed WHERE id = '01900000-0000-7000-8000-000000000009'`));
+      }
+      await db.run(raw('DROP TABLE listed'));
+    },
+  );
 
   it('a required list fills existing rows, a rule brings its index, and another type needs consent', async () => {
     const notes = (fields: string, list = 'true') =>
@@ -437,7 +481,7 @@ describe.each(ONE_KIND)('a migration of lists on %s', (kind) => {
     const indexes = await db.rows(raw(`SELECT indexdef FROM pg_indexes WHERE indexname = 'notes_labels_idx'`));
     expect(indexes[0]![0]).toMatch(/USING gin \(labels\)$/);
     expect((await planMigration(db, ruled)).statements).toEqual([]);
-    for (const other of ['string', '{ type: list, of: int }']) {
+    for (const other of ['int', '{ type: list, of: int }']) {
       const { destructive } = await planMigration(db, notes(`, labels: ${other}`));
       expect(destructive, other).toHaveLength(1);
     }

@@ -9,6 +9,7 @@ import { datetime } from './datetime.ts';
 import { float } from './float.ts';
 import { int } from './int.ts';
 import { asInPolicies, type Constraints, type FieldKind, type Read, reject } from './kind.ts';
+import { listTextForm } from './list-text.ts';
 import { string } from './string.ts';
 
 const ELEMENTS: Readonly<Record<ElementOfList, FieldKind>> = { string, int, float, bool, date, datetime };
@@ -93,6 +94,7 @@ function listField(element: ElementOfList): FieldKind {
       maxItems: max,
     }),
     typescript: () => `${kind.typescript({})}[]`,
+    text: listTextForm(element, `${kind.column}[]`, MOST_CHARACTERS),
     adoption: {
       narrower: [],
       ...STORED_AS_ARRAYS[element],
