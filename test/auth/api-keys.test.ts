@@ -304,7 +304,8 @@ describeOnBoth(
         const first = await rotate({ overlap: 60 });
         expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'no-store']);
         const status = async (secret: string) => (await withKey(service, secret).get('/api/shelves')).status;
-        expect([await status(key.secret), await status(first.body.secret)]).toEqual([200, 200]);
+        for (let i = 0; i < 3; i++)
+          expect([await status(key.secret), await status(first.body.secret)]).toEqual([200, 200]);
         const second = (await rotate({})).body.secret;
         expect([await status(key.secret), await status(first.body.secret), await status(second)]).toEqual([
           401, 401, 200,
@@ -321,7 +322,9 @@ describeOnBoth(
           ...makers.map(({ client }) => newApiKey(service, client)),
         ]);
         const keys = [revoked!, expired!, disabled!, deleted!];
-        for (const { client } of keys) expect((await client.get('/api/shelves')).status).toBe(200);
+        // Three times, so that the service remembers the texts that it compared.
+        for (const { client } of [...keys, ...keys, ...keys])
+          expect((await client.get('/api/shelves')).status).toBe(200);
         expect((await admin.client.delete(`/api/auth/keys/${revoked!.id}`)).status).toBe(204);
         await service.app.db.run(sql`UPDATE "_auth_api_keys" SET expires_at = now() WHERE id = ${uuid(expired!.id)}`);
         await service.app.auth.admin.setDisabled(makers[0]!.email, true);

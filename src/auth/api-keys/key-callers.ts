@@ -13,6 +13,7 @@ import { type BoundsInput, KeyBounds } from './key-bounds.ts';
 import { idPartOf, readKeyToken } from './key-token.ts';
 
 const MAX_REMEMBERED = 10_000;
+const MAX_COMPARED = 256;
 const MAX_COMMON = 1_000;
 
 interface KnownKey {
@@ -34,6 +35,11 @@ export class KeyCallers {
   readonly #parts: KeyCallerParts;
   readonly #known = new BoundedMap<string, KnownKey>(MAX_REMEMBERED);
   readonly #common = new CommonParts();
+  /**
+   * The keys of present secrets, by the text that was compared: a digest is the dearest part of finding a caller. The
+   * texts are forgotten within a second, as nobody should find credentials in the memory of a process.
+   */
+  readonly #compared = new Map<string, KnownKey>();
   #loading = new Map<string, Promise<KnownKey | undefined>>();
   /** INVARIANT: a key that was read before the last change of any is used, but not remembered. */
   #changes = 0;
@@ -44,12 +50,25 @@ export class KeyCallers {
 
   /** Throws `invalid_token`. Synchronous for a remembered key. */
   authenticate(text: string): Caller | Promise<Caller> {
+    const compared = this.#compared.get(text);
+    if (compared !== undefined && this.#isRecent(compared)) return inForce(compared).caller;
     // The hash of a remembered key says more of the text than its form and its checksum do.
     const known = this.#recent(idPartOf(text));
-    if (known !== undefined) return callerBy(known, hashSecret(text));
+    if (known !== undefined) return this.#comparedCaller(known, text);
     const token = readKeyToken(text);
     if (token === undefined) throw invalidToken();
     return this.#load(token.id).then((loaded) => callerBy(loaded, token.hash));
+  }
+
+  #comparedCaller(known: KnownKey, text: string): Caller {
+    const hash = hashSecret(text);
+    const caller = callerBy(known, hash);
+    // A former secret ends before its key does.
+    if (hash === known.state.hash && this.#compared.size < MAX_COMPARED) {
+      if (this.#compared.size === 0) setTimeout(() => this.#compared.clear(), this.#parts.ttl()).unref();
+      this.#compared.set(text, known);
+    }
+    return caller;
   }
 
   /** The key's present caller, for a signed link that it made. Throws `invalid_token`. */
@@ -76,11 +95,16 @@ export class KeyCallers {
   #discardReads(): void {
     this.#changes++;
     this.#loading = new Map();
+    this.#compared.clear();
   }
 
   #recent(id: string): KnownKey | undefined {
     const known = this.#known.get(id);
-    return known !== undefined && performance.now() - known.at < this.#parts.ttl() ? known : undefined;
+    return known !== undefined && this.#isRecent(known) ? known : undefined;
+  }
+
+  #isRecent({ at }: KnownKey): boolean {
+    return performance.now() - at < this.#parts.ttl();
   }
 
   /** Concurrent requests with one key share a read. */
