@@ -1,6 +1,7 @@
 /** `bylaw prove`: decides the statements of the schema about all rules together, each refutation with a counterexample. */
 import { schemaFileOf } from '../config.ts';
 import type { Schema } from '../schema/model/model.ts';
+import { GUEST_NOTE } from '../workbench/guest-note.ts';
 import { withReplays } from '../workbench/memory-database.ts';
 import { proveStatements, type StatementResult } from '../workbench/prove/decide-statements.ts';
 import { proofDocument, proofLines } from '../workbench/prove/prove-document.ts';
@@ -42,6 +43,5 @@ function linesOf(results: readonly StatementResult[], schema: Schema): readonly 
   if (results.length === 0)
     return ['the schema has no statements; docs/testing-policies.md shows how to write them under `prove:`'];
   const isOfGuest = results.some(({ counterexample }) => counterexample?.isGuest === true);
-  const note = 'the schema admits no guests; they are judged nevertheless, with the role `guest` alone';
-  return [...proofLines(results, schema.file), ...(isOfGuest && !schema.guests ? [note] : [])];
+  return [...proofLines(results, schema.file), ...(isOfGuest && !schema.guests ? [GUEST_NOTE] : [])];
 }

@@ -7,6 +7,7 @@ import type { Database } from '../database/contract.ts';
 import { Admission } from '../http/gate.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { hasTablesOf } from '../migrations/readiness.ts';
+import { GUEST } from '../policy/check/guests.ts';
 import { Store } from '../records/access-context.ts';
 import { deletedRecordsOf } from '../records/deleted-records.ts';
 import { historyTables } from '../records/history.ts';
@@ -17,6 +18,7 @@ import type { Schema } from '../schema/model/model.ts';
 import { ident, sql } from '../sql.ts';
 import { CoverageCounter, type CoverageDocument, percentOf } from '../workbench/coverage/coverage.ts';
 import { coveragePage, printCoverage } from '../workbench/coverage/print-coverage.ts';
+import { GUEST_NOTE } from '../workbench/guest-note.ts';
 import { openMemoryDatabase } from '../workbench/memory-database.ts';
 import { type Mutant, mutantsOf } from '../workbench/mutate/mutate.ts';
 import { printMutants } from '../workbench/mutate/print-mutants.ts';
@@ -94,12 +96,13 @@ export async function testPolicies(args: Arguments, io: Io, db: Database): Promi
   const mutants = args.has('mutate')
     ? await mutantsOf({ store: tools.store, schema, rules: mutatedRules(rules, args, io), worlds })
     : undefined;
-  const report: PolicyReport = { files, texts: worlds.map(({ text }) => text), coverage, mutants };
+  const report: PolicyReport = { schema, files, texts: worlds.map(({ text }) => text), coverage, mutants };
   writeReport(report, args, io);
   return exitCodeOf(report, leastCoverage(args));
 }
 
 interface PolicyReport {
+  readonly schema: Schema;
   readonly files: readonly FileResults[];
   /** The texts of the files. */
   readonly texts: readonly string[];
@@ -115,7 +118,7 @@ const countingBy = (counter: CoverageCounter | undefined): Pick<RunOptions, 'onV
         onRules: (traces) => counter.countRules(traces),
       };
 
-function writeReport({ files, texts, coverage, mutants }: PolicyReport, args: Arguments, io: Io): void {
+function writeReport({ schema, files, texts, coverage, mutants }: PolicyReport, args: Arguments, io: Io): void {
   const junit = args.get('junit');
   if (junit !== undefined) writeFileSync(resolve(io.cwd, junit), junitOf(files));
   const page = args.get('coverage') ?? '';
@@ -126,6 +129,8 @@ function writeReport({ files, texts, coverage, mutants }: PolicyReport, args: Ar
     return;
   }
   io.stdout.write(printResults(files));
+  const isOfGuests = files.some(({ results }) => results.some(({ expectation }) => expectation.as === GUEST));
+  if (isOfGuests && !schema.guests) io.stdout.write(`${GUEST_NOTE}\n`);
   if (coverage !== undefined) io.stdout.write(printCoverage(coverage));
   if (mutants !== undefined) io.stdout.write(printMutants(mutants, texts));
 }

@@ -115,6 +115,7 @@ describe('a difference of schemas', () => {
       'documents read salary': 'wider',
     });
     expect(difference.settings).toEqual(['registration gives `editor`']);
+    expect(diffLines(difference).at(-1)).toMatch(/^the schema admits no guests; /);
     const removal = difference.changes.find(
       ({ action, collection }) => action === 'delete' && collection === 'documents',
     );
@@ -129,6 +130,7 @@ describe('a difference of schemas', () => {
     const document = JSON.stringify(diffDocument(difference, schemaOf()));
     expect(JSON.parse(document)).toMatchObject({ settings: ['registration gives `editor`'] });
     expect(diffMarkdown(difference)).toContain('| `documents` delete | **wider** | editor |  |');
+    expect(diffMarkdown(difference)).toContain('|\n\nthe schema admits no guests; ');
   });
 
   it('gives each example as a test that passes on the new schema and fails on the old one', async () => {
@@ -357,7 +359,7 @@ collections:
   it('keeps Markdown within 60 KB', async () => {
     const difference = await compared({ remove: 'editor' });
     const change = difference.changes.find(({ verdict }) => verdict === 'wider')!;
-    const many = { settings: [], changes: Array.from({ length: 200 }, () => change) };
+    const many = { ...difference, changes: Array.from({ length: 200 }, () => change) };
     expect(new TextEncoder().encode(diffMarkdown(many)).length).toBeLessThanOrEqual(60_000);
   });
 });

@@ -188,6 +188,7 @@ describe('bylaw test', () => {
       SCHEMA.replace('view: true, create', `${rule}, create`),
     );
     expect(await document()).toMatchObject({ code: 0, passed: 6, failed: 0 });
+    expect((await run([])).out).toMatch(/^6 passed, 0 failed\nthe schema admits no guests; .*\n$/);
   });
 
   test('the facts of a session are given by a test, and a guest has none', async () => {

@@ -42,6 +42,8 @@ export interface SchemaDifference {
   /** Changes of roles, registration, checks and messages, in words. */
   readonly settings: readonly string[];
   readonly changes: readonly RuleChange[];
+  /** A guest gains or loses something, though the new schema admits none. */
+  readonly isOfGuests: boolean;
 }
 export interface DiffOptions {
   /** Milliseconds for a pair of rules. */
@@ -57,7 +59,8 @@ export async function compareSchemas(old: Schema, changed: Schema, options: Diff
     // A service answers other requests between two pairs.
     await nextTurn();
   }
-  return { settings: settingsChanges(old, changed, merged), changes };
+  const isOfGuests = !changed.guests && changes.some(({ callers }) => isAffected(callers.guest));
+  return { settings: settingsChanges(old, changed, merged), changes, isOfGuests };
 }
 
 /** A side over the merged catalog. */
@@ -189,6 +192,10 @@ interface CallerFound {
   readonly gains: Found;
   readonly loses: Found;
 }
+/** Perhaps affected, too. */
+const isAffected = (change: CallerChange | undefined): boolean =>
+  change !== undefined && (change.gains !== false || change.loses !== false);
+
 const isFound = ({ kind }: Found): boolean | null => (kind === 'unknown' ? null : kind === 'world');
 
 interface BothFound {

@@ -1,5 +1,6 @@
 /** A difference of schemas as JSON, as lines for a terminal, and as Markdown for a review. */
 import type { Schema } from '../../schema/model/model.ts';
+import { GUEST_NOTE } from '../guest-note.ts';
 import { worldDocument } from '../world-document.ts';
 import { worldLines } from '../world-lines.ts';
 import { testOfWorld } from '../world-test.ts';
@@ -79,7 +80,7 @@ export function diffLines(difference: SchemaDifference): readonly string[] {
     ...callerLines(change).map((line) => `  ${line}`),
     ...examplesOf(change).flatMap(({ title, lines }) => [`  ${title}:`, ...lines.map((line) => `    ${line}`)]),
   ]);
-  return [...difference.settings, ...rules];
+  return [...difference.settings, ...rules, ...(difference.isOfGuests ? [GUEST_NOTE] : [])];
 }
 
 export function diffMarkdown(difference: SchemaDifference): string {
@@ -100,6 +101,7 @@ export function diffMarkdown(difference: SchemaDifference): string {
     ...settings,
     ...(settings.length > 0 ? [''] : []),
     ...table,
+    ...(difference.isOfGuests ? [`${GUEST_NOTE}.`, ''] : []),
   ];
   const examples = changes.flatMap((change) =>
     examplesOf(change).map(({ title, lines }) =>
