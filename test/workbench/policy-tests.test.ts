@@ -1,5 +1,6 @@
 // @module-tag long
 /** `bylaw test`: what it reads, decides, prints and counts. */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -577,6 +578,29 @@ rows:
     expect(shown('negation')).toEqual(['(@next.due is null)', '@next.due is not null', 'not changed(@record.title)']);
     expect(shown('dropped rule')).toEqual(['no rule']);
     expect([all.get('dropped clause')?.length, all.get('logic')?.length]).toEqual([9, 2]);
+  });
+
+  test('`--mutate=changed:REVISION` changes only the rules that the revision does not have', async () => {
+    const cwd = mkdtempSync(join(folder, 'revisions-'));
+    const git = (...args: readonly string[]) =>
+      execFileSync('git', ['-c', 'user.name=x', '-c', 'user.email=x@example.org', ...args], { cwd, stdio: 'ignore' });
+    const schema = (update: string) =>
+      `collections: { notes: { fields: { n: int }, access: { read: '@record.n > 1', update: '${update}' } } }\n`;
+    writeFileSync(join(cwd, 'bylaw.yaml'), schema('@record.n > 2'));
+    writeFileSync(
+      join(cwd, 'a.policy.yaml'),
+      'rows: { notes: { a: { n: 3 } } }\ntests: [{ notes: a, guest: { read: yes } }]\n',
+    );
+    git('init', '-q');
+    git('add', '.');
+    git('commit', '-qm', 'first');
+    writeFileSync(join(cwd, 'bylaw.yaml'), schema('@record.n > 4'));
+    const { mutants } = JSON.parse((await run(['--mutate=changed:HEAD', '--json'], cwd)).out);
+    expect(new Set(mutants.map(({ path }: Json) => path))).toEqual(new Set(['collections.notes.access.update']));
+    await expect(run(['--mutate=changed:nothing'], cwd)).rejects.toThrow(
+      'git has no bylaw.yaml at the revision nothing',
+    );
+    await expect(run(['--mutate=other'], cwd)).rejects.toThrow('expected changed:REVISION, found other');
   });
 
   test('a mutant that survives comes with a test that tells the difference', async () => {
