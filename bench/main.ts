@@ -8,6 +8,7 @@ import type { Bench } from './support/bench.ts';
 
 const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>> = {
   predicate: () => import('./policies/predicate.ts'),
+  policies: () => import('./policies/beside-peers.ts'),
   compile: () => import('./policies/compile.ts'),
   residual: () => import('./policies/residual.ts'),
   where: () => import('./policies/where.ts'),
