@@ -13,6 +13,7 @@ import { type ChangeBatch, changeBatchOf } from './commits.ts';
 import type { ResetReason } from './events.ts';
 import { FeedGroups } from './feed-groups.ts';
 import { endOf, type FeedObserver, FeedSender, type ReachedMoment } from './feed-sender.ts';
+import { pruneLog } from './log-pruning.ts';
 import { feedRulesDigest, loggedShapesOf } from './logged-schema.ts';
 import { Positions } from './position.ts';
 import { Publisher } from './publisher.ts';
@@ -344,7 +345,9 @@ export class ChangeFeeds {
 
   async #prune(): Promise<void> {
     try {
-      await this.#log.prune(this.#retention);
+      // Its own streams have all that is deleted.
+      await this.look();
+      await pruneLog(this.#db, this.#retention);
       this.#observer.onEntries(await this.#log.estimatedEntries());
     } catch (error) {
       this.#onError('the change log could not be pruned', error);

@@ -1,4 +1,4 @@
-/** Reads and prunes the change log. A position in it is a snapshot, so a transaction that commits late is not skipped. */
+/** Reads the change log. A position in it is a snapshot, so a transaction that commits late is not skipped. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cells, type Database, type Lane, type Queryable, ROWS_TOO_LARGE } from '../database/contract.ts';
 import { present } from '../invariant.ts';
@@ -71,11 +71,6 @@ const PAGE_SHARED_MS = 50;
 const MOST_IN_FLIGHT = 200;
 const MOST_SNAPSHOT_BYTES = 320;
 const IN_FLIGHT_PAUSE_MS = 20;
-const PRUNED_TOGETHER = 5_000;
-const MOST_LOGGED = 1_000_000;
-const KEPT_SAMPLES = 100;
-/** 'feed' as a number: one node prunes at a time. */
-const PRUNE_LOCK = 0x66_65_65_64;
 
 const STATE = raw('SELECT life::text, server FROM bylaw_change_log');
 /** A server that was promoted numbers its transactions in another way. */
@@ -180,25 +175,6 @@ export class ChangeLog {
     const [row] = await this.#db.rows(ESTIMATED_ENTRIES, { lane: 'slow' });
     return Number(row![0]);
   }
-
-  /** Deletes what a snapshot of `retention` seconds ago saw, and the older end of a log that is too long. */
-  async prune(retention: number): Promise<void> {
-    const pruned = await this.#db.transaction((tx) => takeSample(tx, retention));
-    if (pruned === undefined) return;
-    let deleted: number;
-    do {
-      deleted = await this.#db.transaction((tx) =>
-        tx.run(sql`
-          DELETE FROM bylaw_changes
-           WHERE seq IN (
-                 SELECT seq
-                   FROM bylaw_changes
-                  WHERE xid < pg_snapshot_xmax(${text(pruned)}::pg_snapshot)
-                    AND pg_visible_in_snapshot(xid, ${text(pruned)}::pg_snapshot)
-                  LIMIT ${raw(String(PRUNED_TOGETHER))})`),
-      );
-    } while (deleted === PRUNED_TOGETHER);
-  }
 }
 
 async function beginLife(tx: Queryable, server: string): Promise<void> {
@@ -208,7 +184,7 @@ async function beginLife(tx: Queryable, server: string): Promise<void> {
        SET life = gen_random_uuid(), server = ${text(server)}, samples = '[]', pruned_at = '-infinity'`);
 }
 
-const MILLISECONDS_OF = (time: string): Sql => raw(`(extract(epoch FROM ${time}) * 1000)::text`);
+export const MILLISECONDS_OF = (time: string): Sql => raw(`(extract(epoch FROM ${time}) * 1000)::text`);
 
 /** The entries that a snapshot does not see. */
 const notSeenBy = ({ xmax, inFlight }: Snapshot): Sql =>
@@ -306,35 +282,3 @@ function logEntryOf(row: Cells): ChangeEntry {
 
 const loggedCellsOf = (json: string | null | undefined): Cells | null =>
   json == null ? null : (JSON.parse(json) as Cells);
-
-interface LogSample {
-  readonly snapshot: string;
-  /** Milliseconds. */
-  readonly at: number;
-}
-
-/** Remembers the present snapshot. → the snapshot whose entries have served their time. */
-async function takeSample(tx: Queryable, retention: number): Promise<string | undefined> {
-  const [locked] = await tx.rows(sql`SELECT pg_try_advisory_xact_lock(${param('int8', PRUNE_LOCK)})`);
-  if (locked?.[0] !== 't') return undefined;
-  const [row] = await tx.rows(sql`
-    SELECT samples::text, pg_current_snapshot()::text, ${MILLISECONDS_OF('statement_timestamp()')},
-           (SELECT ${MILLISECONDS_OF('at')}
-              FROM bylaw_changes
-             ORDER BY seq DESC
-             LIMIT 1 OFFSET ${raw(String(MOST_LOGGED))})
-      FROM bylaw_change_log`);
-  const [known, snapshot, now, beyond] = present(row, 'the state of the change log');
-  const samples = [...(JSON.parse(known!) as LogSample[]), { snapshot: snapshot!, at: Number(now) }];
-  const bound = Math.max(Number(now) - retention * 1000, beyond === null ? 0 : Number(beyond));
-  const last = samples.findLastIndex(({ at }) => at <= bound);
-  const kept = thinned(samples.slice(Math.max(0, last)));
-  await tx.run(sql`UPDATE bylaw_change_log SET samples = ${param('jsonb', JSON.stringify(kept))}`);
-  if (last < 0) return undefined;
-  const { at, snapshot: pruned } = samples[last]!;
-  await tx.run(sql`UPDATE bylaw_change_log SET pruned_at = to_timestamp(${param('float8', at / 1000)})`);
-  return pruned;
-}
-
-const thinned = (samples: readonly LogSample[]): readonly LogSample[] =>
-  samples.length <= KEPT_SAMPLES ? samples : samples.filter((_, i) => i % 2 === 0 || i === samples.length - 1);
