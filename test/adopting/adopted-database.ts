@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, inject } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { draftSchema } from '../../src/migrations/adopt/adopt.ts';
+import { compareFile } from '../../src/migrations/adopt/compare-file.ts';
 import { countDraft, printDraft } from '../../src/migrations/adopt/print-draft.ts';
 import { readExistingTables } from '../../src/migrations/adopt/read-existing-tables.ts';
 import { parseSchema } from '../../src/schema/load.ts';
@@ -75,11 +76,14 @@ export class AdoptedDatabase {
     this.#before = await this.catalogue();
     const url = serviceUrl(base, role);
     const db = await openDatabase({ url, poolSize: 1, pipelines: 1 });
-    const draft = draftSchema(await readExistingTables(db, this.#schemas));
+    const tables = await readExistingTables(db, this.#schemas);
     await db.close();
+    const draft = draftSchema(tables);
     this.draft = printDraft(draft);
     this.counts = countDraft(draft);
-    expect(parseSchema(this.draft).issues).toEqual([]);
+    const { schema, issues } = parseSchema(this.draft);
+    expect(issues).toEqual([]);
+    expect(compareFile(schema!, tables, this.#schemas)).toEqual([]);
     await this.service.start({ schema: edited(this.draft, parse(edits)), connect: () => url });
   }
 

@@ -1,5 +1,5 @@
 /** Compares a field or a belongs_to of a schema file with its column. */
-import { keyOf } from '../../policy/types.ts';
+import { keyOf, STAMPS } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field, Schema } from '../../schema/model/model.ts';
 import { typeOfColumn } from './column-types.ts';
@@ -84,7 +84,8 @@ function compareWrites(
 ): readonly DifferentKey[] {
   const found: DifferentKey[] = [];
   const isFilledIn = column.default !== undefined || column.generated || member.default !== undefined;
-  if (table.kind === 'table' && needed !== column.required && (needed || !isFilledIn))
+  // A file says nothing of the times of records but their columns.
+  if (table.kind === 'table' && !STAMPS.includes(member.name) && needed !== column.required && (needed || !isFilledIn))
     found.push({ key: 'required', file: needed, database: column.required });
   if (table.kind === 'table' && unique !== isUniqueColumn(table, column.name))
     found.push({ key: 'unique', file: unique, database: !unique });

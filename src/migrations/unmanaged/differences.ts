@@ -3,7 +3,7 @@
  * from being served is an error, any other one a note with the statement that the owner may run.
  */
 import { elementOf } from '../../policy/scalar-types.ts';
-import { keyOf } from '../../policy/types.ts';
+import { keyOf, STAMPS } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
 import { type StoredAs, withoutLength } from '../../schema/fields/kind.ts';
 import { keyColumnsOf } from '../../schema/model/composite-key.ts';
@@ -255,7 +255,8 @@ function wantedColumn(field: Field): WantedColumn {
     column: field.column,
     type,
     accepted: other === undefined ? [type, ...asItIs] : [other],
-    needed: field.needed,
+    // The service sets the times of records; a file says nothing of them but their columns.
+    needed: field.needed && !STAMPS.includes(field.name),
     enum: field.enum,
     others: storedAs,
   };
