@@ -10,7 +10,8 @@ export const confirmEmailChange = route({
   id: 'confirm_email_change',
   summary: 'Change the email address with a token from a mail',
   description:
-    'All sessions of the user end, but the one that sends it. A token works once, within an hour; another one is `validation_failed`.',
+    'All sessions of the user end, but the one that sends it. A token works once, within an hour; another one is `validation_failed`. ' +
+    'Without a session of the account, the next proof of the new address ends the ways to sign in that were added before.',
   body: jsonBody({ token }),
   answers: { 204: { description: 'Changed; the new address is verified.' } },
   problems: ['cross_origin', 'email_taken', 'rate_limited'],

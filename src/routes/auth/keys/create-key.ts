@@ -20,7 +20,8 @@ export const createKey = route({
   id: 'create_key',
   summary: 'Create an API key',
   description:
-    'For programs: the key is a bearer token with roles of its own, and ends with its maker. For each role, you need one that assigns it.',
+    'For programs: the key is a bearer token with roles of its own, and ends with its maker. For each role, you need one that assigns it. ' +
+    'The session must have the second factor of its user, where there is one.',
   body: withExample(
     jsonBody({
       name: keyName,
