@@ -45,6 +45,8 @@ export interface DoorRun {
 }
 
 const WRITES = 120;
+/** The share of updates and deletes that find their record by a filter. */
+const BY_FILTER = 0.2;
 /** The share of writes whose explanation is compared. An update is of two records. */
 const EXPLAINED: Readonly<Record<Write['action'], number>> = { create: 0.04, update: 0.2, delete: 0.02 };
 
@@ -77,6 +79,8 @@ class Session {
   #isSimple = false;
   /** Otherwise those of records decide alone. */
   #hasMemberRules = false;
+  /** The write names its record by a filter, which finds what the caller may list. */
+  #isByFilter = false;
 
   constructor(stocked: Stocked, random: Random) {
     this.#stocked = stocked;
@@ -96,12 +100,17 @@ class Session {
       violated: (collection, action) => this.#violated(collection, action, about),
     });
     const standing = { catalog: this.#stocked.schema, data: before, request, rules };
-    const expected = judge(write, standing);
-    const explained = this.#random.chance(EXPLAINED[write.action])
-      ? await explainedStatus(this.#stocked, { write, request, rules })
-      : undefined;
-    const { error, detail, answer } = await this.#perform(write, request, rules);
-    const reason = error === 'forbidden' ? reasonOf(write, standing, rules) : undefined;
+    this.#isByFilter = write.action !== 'create' && write.isCurrent === undefined && this.#random.chance(BY_FILTER);
+    const isFound = !this.#isByFilter || seen(write.collection, {}, standing).some((record) => record.id === write.id);
+    const expected = isFound ? judge(write, standing) : undefined;
+    const explained =
+      !this.#isByFilter && this.#random.chance(EXPLAINED[write.action])
+        ? await explainedStatus(this.#stocked, { write, request, rules })
+        : undefined;
+    const { error, detail, answer } = this.#isByFilter
+      ? await this.#performByFilter(write, request, rules)
+      : await this.#perform(write, request, rules);
+    const reason = error === 'forbidden' && !this.#isByFilter ? reasonOf(write, standing, rules) : undefined;
     if (reason !== undefined && !reason.includes(detail ?? '')) {
       return [
         `DISAGREEMENT: the message of a denial, expected one of ${reason.join(', ')}, found ${detail}`,
@@ -183,6 +192,29 @@ class Session {
       const { code, message, errors } = error as Error & { code?: string; errors?: readonly { code: string }[] };
       if (errors === undefined) throw error;
       return { detail: message, error: [code, ...errors.map((fault) => fault.code)].join(' ') };
+    }
+  }
+
+  /** A refused record undoes the request, or is skipped; the request finds no other record. */
+  async #performByFilter(write: Write, request: PolicyRequest, rules: RandomRules): Promise<Performed> {
+    const { doors, schema, db } = this.#stocked;
+    const access = this.#accessTo(write.collection, request, rules);
+    const place = { catalog: schema, collection: write.collection, params: { id: write.id } };
+    const { filter } = doors.compileFilter('id = $id', place);
+    const data = write.action === 'delete' ? {} : { data: request.data as Row };
+    const skipsRefused = this.#random.chance(0.5);
+    const asked = { list: access, access, filter, limit: 2, skipsRefused, ...data };
+    try {
+      const { matched, changed } = await doors.createRecords(db, schema).matching(asked, (outcome) => {
+        if (outcome.isRefused) throw Object.assign(new Error('a record is refused'), { code: 'refused', errors: [] });
+        return Promise.resolve(outcome);
+      });
+      if (matched > 1) return { error: 'other records are found' };
+      return changed === 1 ? {} : { error: matched === 0 ? 'nothing is found' : 'skipped' };
+    } catch (error) {
+      const { code, errors } = error as Error & { code?: string; errors?: readonly unknown[] };
+      if (errors === undefined) throw error;
+      return { error: `${code}` };
     }
   }
 

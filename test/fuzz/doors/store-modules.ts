@@ -9,6 +9,7 @@ type RecordsModule = typeof import('../../../src/records/records.ts');
 type ContextModule = typeof import('../../../src/records/access-context.ts');
 type SystemModule = typeof import('../../../src/records/system.ts');
 type MessageModule = typeof import('../../../src/records/denial-message.ts');
+type FilterModule = typeof import('../../../src/policy/filters/filter.ts');
 type TraceModule = typeof import('../../../src/explain/trace.ts');
 
 /** A store under test: this tree's, or a copy of it with a fault put in. */
@@ -23,6 +24,7 @@ export interface Doors {
   readonly system: SystemModule;
   readonly denialMessage: MessageModule['denialMessage'];
   readonly traceOf: TraceModule['traceOf'];
+  readonly compileFilter: FilterModule['compileFilter'];
 }
 
 export async function loadDoors(root: URL = ROOT): Promise<Doors> {
@@ -36,7 +38,8 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const system = await load<SystemModule>('src/records/system.ts');
   const { denialMessage } = await load<MessageModule>('src/records/denial-message.ts');
   const { traceOf } = await load<TraceModule>('src/explain/trace.ts');
+  const { compileFilter } = await load<FilterModule>('src/policy/filters/filter.ts');
   const compiler = await loadCompiler(root);
-  const records = { createRecords, Store, system, denialMessage };
+  const records = { createRecords, Store, system, denialMessage, compileFilter };
   return { compiler, decide, parseSchema, openDatabase, applyMigration, ...records, traceOf };
 }

@@ -20,6 +20,7 @@ const LOCKED_ROW = 'src/records/write/locked-row.ts';
 const CREATE = 'src/records/write/create.ts';
 const UPDATE = 'src/records/write/update.ts';
 const CHECKS = 'src/records/write/checks.ts';
+const MATCHING = 'src/records/write/matching.ts';
 const DENIAL_MESSAGE = 'src/records/denial-message.ts';
 const WRITE_PLAN = 'src/records/write/write-plan.ts';
 const REMOVE = 'src/records/write/remove.ts';
@@ -871,6 +872,12 @@ export const FAULTS: readonly Fault[] = [
     'a create in a transaction is held to no check',
     /\.\.\.checks\.map\(\(\{ violation \}\) => passesCreate\(violation\.within\(tenant\)\)\),/,
     '',
+  ),
+  fault(
+    MATCHING,
+    'a write by filter counts a refused record as written',
+    /if \(refusal === undefined\) changed\+\+;/,
+    'changed++;',
   ),
   fault(
     DENIAL_MESSAGE,
