@@ -23,6 +23,8 @@ export interface ShownSchema {
   readonly maxItems?: number;
   /** The collection of the record whose id it is. */
   readonly 'x-collection'?: string;
+  /** Rules of its own decide about callers who set it. */
+  readonly 'x-guarded'?: boolean;
 }
 export type Content = Readonly<Record<string, { readonly schema?: ShownSchema; readonly example?: unknown }>>;
 export interface Response {

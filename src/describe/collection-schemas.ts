@@ -256,7 +256,11 @@ function createSchema(collection: Collection, schema: Schema): Json {
   const isGiven = (name: string): boolean => collection.kind === 'files' && name === 'name';
   const required = writables.filter(({ name, required }) => required && !isGiven(name)).map(({ name }) => name);
   const own = madeBy(collection) === 'caller' ? [['id', idSchemaIn(schema, collection.name)] as const] : [];
-  const properties = [...own, ...writables.map((writable) => [writable.name, withDefault(writable, schema)] as const)];
+  const described = writables.map((writable) => {
+    const property = { ...withDefault(writable, schema), ...guardMark(writable, collection, 'create') };
+    return [writable.name, property] as const;
+  });
+  const properties = [...own, ...described];
   const all = [...own.map(([name]) => name), ...required];
   return closed(Object.fromEntries(properties), {
     ...checksInWords(collection),
@@ -266,12 +270,17 @@ function createSchema(collection: Collection, schema: Schema): Json {
 
 function updateSchema(collection: Collection, schema: Schema): Json {
   const properties = changeablesOf(collection).map((writable) => {
-    const described = { ...writableSchema(writable, schema), ...transitionsInWords(writable, collection) };
+    const words = { ...transitionsInWords(writable, collection), ...guardMark(writable, collection, 'update') };
+    const described = { ...writableSchema(writable, schema), ...words };
     return [writable.name, described] as const;
   });
   const roles = collection.kind === 'users' ? { roles: ROLE_CHANGE } : {};
   return closed({ ...Object.fromEntries(properties), ...roles }, { ...checksInWords(collection), minProperties: 1 });
 }
+
+/** Examples leave out the members that rules of their own let some callers set. */
+const guardMark = ({ name }: Writable, { memberAccess }: Collection, action: 'create' | 'update'): Json =>
+  memberAccess.get(name)?.[action] === undefined ? {} : { 'x-guarded': true };
 
 /** The stored value decides, so JSON Schema cannot express them. */
 function transitionsInWords({ name }: Writable, { checks }: Collection): Json {

@@ -59,8 +59,8 @@ function createExample(collections: readonly string[], document: ApiDocument): u
 
 function isShown(name: string, given: ShownSchema, document: ApiDocument, use: Use): boolean {
   if (use === 'answer') return !name.startsWith('expand');
-  const { format, properties } = resolved(given, document);
-  return format !== 'uuid' && properties === undefined;
+  const { format, properties, 'x-guarded': isGuarded } = resolved(given, document);
+  return format !== 'uuid' && properties === undefined && isGuarded !== true;
 }
 
 const TEXTS: Readonly<Record<string, string>> = {

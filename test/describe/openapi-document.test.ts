@@ -207,6 +207,19 @@ describe('bodies and answers', () => {
       },
     }));
 
+  it('an example leaves out what only some callers may set, unless it is required', () => {
+    const guarded = (more: string) => `{ type: int, ${more}access: { write: [{ roles: [admin] }] } }`;
+    const fields = `{ title: string, budget: ${guarded('')}, rank: ${guarded('required: true, ')} }`;
+    const { schema } = parseSchema(
+      `collections: { posts: { fields: ${fields}, access: { create: true, update: true } } }`,
+    );
+    const { paths }: Json = openapiOf(schema!, routes, '1.2.3');
+    const exampleOf = (path: string, method: string): Json =>
+      paths[path][method].requestBody.content['application/json'].example;
+    expect(exampleOf('/api/posts', 'post')).toEqual({ data: { title: 'title', rank: 1 } });
+    expect(exampleOf('/api/posts/{id}', 'patch')).toEqual({ data: { title: 'title' } });
+  });
+
   it('the result of a write is the record, or its id alone', () => {
     for (const [name, status] of [
       ['post /api/posts', 201],
