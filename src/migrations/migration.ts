@@ -6,6 +6,7 @@ import { storedTables, unmanagedTables } from '../schema/model/stored-names.ts';
 import { raw, type Sql } from '../sql.ts';
 import { columnExists, readCatalog, tableExists } from './catalog.ts';
 import { CHANGE_TRIGGERS, changeLogSteps, dropsOfCopied } from './changes/change-triggers.ts';
+import { assertNothingKept } from './changes/copied-rows.ts';
 import { DELETED_ROW_TRIGGERS, deletedRowSteps } from './changes/deleted-row-triggers.ts';
 import { historyRenames } from './changes/history-renames.ts';
 import { HISTORY_TRIGGERS, historySteps } from './changes/history-triggers.ts';
@@ -150,6 +151,7 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const kept = keepsExtra === true ? extraOf(wanted, renamed.actual, owned) : [];
   const isCluster = await isCitus(db);
   if (isCluster && hasTenants(schema)) await assertCitusFits(db);
+  if (isCluster) assertNothingKept(schema);
   const steps = [
     ...(await planSteps({ ...planning, db, wanted, actual, owned, isCluster })),
     ...(await historyRenames({ ...planning, db, wanted, renamed })),

@@ -127,7 +127,7 @@ describeOnOne(
       expect([taken.status, taken.body.code]).toEqual([409, 'conflict']);
       expect(taken.text).not.toContain(plans.hidden);
       const past = await bob.client.get(`/api/plans/${plans.shared}/history`);
-      expect([past.status, past.text.includes('salary'), past.text.includes('500')]).toEqual([200, false, false]);
+      expect([past.status, past.text.includes('salary')]).toEqual([200, false]);
       const { body } = await bob.client.post('/api/plans/query', { deleted: true, count: 'exact' });
       expect([body.data, body.page.total]).toEqual([[], 0]);
       const { body: shown } = await bob.client.get(`/api/notes/${note}?expand=plan`);

@@ -89,9 +89,10 @@ type RenamedColumns = readonly (readonly [name: string, was: string])[];
 const keysOf = (columns: RenamedColumns, collection?: string): readonly Change[] =>
   columns.map(([name, was]) => {
     const [key, former] = [literal(name), literal(was)];
+    // A cluster takes functions in a CASE that are immutable, which `jsonb_build_object` is not.
     const image = (side: Sql): Sql =>
       sql`${side} = CASE WHEN h.${side} ? ${former}
-        THEN h.${side} - ${former} || jsonb_build_object(${key}, h.${side} -> ${former}) ELSE h.${side} END`;
+        THEN jsonb_set(h.${side} - ${former}, ARRAY[${key}], h.${side} -> ${former}) ELSE h.${side} END`;
     const isNamed = sql`(h.before ? ${former} OR h.after ? ${former})`;
     return sql`SET ${image(raw('before'))}, ${image(raw('after'))}
       WHERE ${isOf(collection === undefined ? undefined : [collection])} AND ${isNamed}`;
