@@ -64,6 +64,8 @@ export interface PostFilters {
     const { schema } = parseSchema(text);
     const [entry = ''] = typescriptOf(schema!).match(/ {2}parts: .*/) ?? [];
     const order = '"created_at" | "updated_at" | "meta.size.w"';
-    expect(entry).toContain(`sort: ${order}; folded: never; unique: never; group_by: ${order}; dated: "created_at" | "updated_at"; points: "at"`);
+    expect(entry).toContain(
+      `sort: ${order}; folded: never; unique: never; group_by: ${order}; dated: "created_at" | "updated_at"; points: "at"`,
+    );
   });
 });

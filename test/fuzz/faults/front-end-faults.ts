@@ -6,6 +6,7 @@ const READ_TOKENS = 'grammar/read-tokens.ts';
 const PARSER = 'grammar/parser.ts';
 const CHECKER = 'src/policy/check/checker.ts';
 const RESOLVE = 'src/policy/check/resolve.ts';
+const UNKNOWN_NAMES = 'src/policy/check/unknown-names.ts';
 const COMPARISONS = 'src/policy/check/comparisons.ts';
 const LITERALS = 'src/policy/check/literals.ts';
 const CALLS = 'src/policy/check/condition-calls.ts';
@@ -75,7 +76,7 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
     "if (JSON_NUMBER.test(source)) return { kind: 'number', source: Number.isFinite(Number(source)) ? String(Number(source)) : source, span }",
   ),
   fault(
-    RESOLVE,
+    UNKNOWN_NAMES,
     '<name>_id is the first belongs_to (C1)',
     /const aliased = collection\.relations\.get\(name\.slice\(0, -3\)\);/,
     "const aliased = [...collection.relations.values()].find(({ kind }) => kind === 'belongs_to');",
