@@ -1,6 +1,6 @@
 /**
- * What lists, writes and rules of products give an attacker. Each attempt has one permitted outcome: a hidden record is a
- * missing one at every door, and a hidden value changes no answer.
+ * Attacks on the lists, writes and rules of products. Each attempt has one permitted outcome: a hidden record is a missing
+ * one at every door, and a hidden value changes no answer.
  */
 import { beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
