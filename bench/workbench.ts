@@ -15,6 +15,7 @@ import { mutantsOf } from '../src/workbench/mutate/mutate.ts';
 import { proveStatements } from '../src/workbench/prove/decide-statements.ts';
 import { placedRules } from '../src/workbench/rule-places.ts';
 import type { TestTools } from '../src/workbench/test/database-outcome.ts';
+import { fillWorld } from '../src/workbench/test/fill-world.ts';
 import { readTests } from '../src/workbench/test/read-tests.ts';
 import { type RunOptions, runTests } from '../src/workbench/test/run-tests.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
@@ -91,7 +92,7 @@ async function mutateSample(tools: TestTools, schema: Schema, text: string): Pro
   const begin = performance.now();
   const rules = placedRules(schema, text);
   const mutants = await mutantsOf({
-    store: tools.store,
+    fill: (tests) => fillWorld(tools.store, tests),
     schema,
     rules,
     worlds: [{ tests: tests!, world, text: file }],

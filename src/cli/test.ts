@@ -25,6 +25,7 @@ import { printMutants } from '../workbench/mutate/print-mutants.ts';
 import type { TestedWorld } from '../workbench/mutate/telling-test.ts';
 import { type PlacedRule, placedRules } from '../workbench/rule-places.ts';
 import type { TestTools } from '../workbench/test/database-outcome.ts';
+import { fillWorld } from '../workbench/test/fill-world.ts';
 import { type FileResults, printResults } from '../workbench/test/print-results.ts';
 import { type PolicyTests, readTests } from '../workbench/test/read-tests.ts';
 import { junitOf, resultsDocument } from '../workbench/test/results-document.ts';
@@ -94,7 +95,12 @@ export async function testPolicies(args: Arguments, io: Io, db: Database): Promi
   }
   const coverage = counter?.report(rules, { file: schemaFile, catalog: schema });
   const mutants = args.has('mutate')
-    ? await mutantsOf({ store: tools.store, schema, rules: mutatedRules(rules, args, io), worlds })
+    ? await mutantsOf({
+        fill: (tests) => fillWorld(tools.store, tests),
+        schema,
+        rules: mutatedRules(rules, args, io),
+        worlds,
+      })
     : undefined;
   const report: PolicyReport = { schema, files, texts: worlds.map(({ text }) => text), coverage, mutants };
   writeReport(report, args, io);

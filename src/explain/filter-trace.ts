@@ -5,7 +5,8 @@ import type { PolicyRequest } from '../policy/types.ts';
 import { visibilityOf } from '../records/access-context.ts';
 import { loadRelated } from '../records/relations/related.ts';
 import { tenantOf } from '../records/scope.ts';
-import { accessOf, type Question } from './question.ts';
+import { accessOf } from './asked-access.ts';
+import type { Question } from './question.ts';
 import { requestedIn } from './requested-records.ts';
 import { visibleRowsOf } from './visible-rows.ts';
 

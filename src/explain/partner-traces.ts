@@ -4,7 +4,8 @@ import { dryRun } from '../records/write/batch.ts';
 import type { Data } from '../records/write/input.ts';
 import type { Writing } from '../records/write/written-row.ts';
 import { Refusal } from '../refusal.ts';
-import { accessOf, type Question } from './question.ts';
+import { accessOf } from './asked-access.ts';
+import type { Question } from './question.ts';
 
 export interface PartnerTrace {
   /** The has_one that the write sets. */

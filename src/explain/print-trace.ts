@@ -1,7 +1,7 @@
 /** A trace as lines of text: the verdict, then its reasons, then the statement. */
 import type { Clause } from '../policy/analyse/explanation.ts';
 import type { Action, PolicyRequest } from '../policy/types.ts';
-import { isBeyondLimit } from './question.ts';
+import { isBeyondLimit } from './asked-access.ts';
 import type { CheckTrace, MemberTrace, RuleTrace, Trace } from './trace.ts';
 
 export function printTrace(trace: Trace): readonly string[] {

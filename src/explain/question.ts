@@ -1,11 +1,10 @@
 /** A question: a caller, an action, and optionally a record, a write or a filter. */
 import type { Queryable } from '../database/contract.ts';
-import { decide } from '../policy/access.ts';
 import { compileFilter, type Filter } from '../policy/filters/filter.ts';
-import type { Action, Policy, PolicyRequest, RequestFacts, Row } from '../policy/types.ts';
+import type { Action, PolicyRequest, RequestFacts, Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { type ErrorDetail, echo, Problem } from '../problem.ts';
-import { type AccessContext, Store } from '../records/access-context.ts';
+import { Store } from '../records/access-context.ts';
 import { readWithin } from '../records/read-budget.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { findSystem } from '../records/system.ts';
@@ -107,37 +106,4 @@ async function askedRecord(
   if (found !== undefined) return found;
   const detail = `\`${name}\` has no record \`${echo(given)}\``;
   throw new Problem('not_found', detail, { errors: [{ pointer: '/id', code: 'not_found', detail }] });
-}
-
-type Asking = Pick<Question, 'store' | 'collection' | 'request' | 'allows' | 'action'>;
-
-/** The rules of an action; none where the limit of the key leaves it out. */
-export const rulesOf = ({ store, allows }: Pick<Asking, 'store' | 'allows'>, name: string, by: Action) =>
-  allows?.(name, by) === false ? NO_RULES : (store.schema.collections.get(name)?.access[by] ?? NO_RULES);
-const NO_RULES: readonly Policy[] = [];
-
-export const isBeyondLimit = ({ allows, collection, action }: Question): boolean =>
-  allows?.(collection.name, action) === false;
-
-/** The access of the question's request. */
-export function accessOf(asking: Asking): AccessContext {
-  const { store, collection, request, action } = asking;
-  const { data, ...others } = request;
-  const { collections } = store.schema;
-  const requestFor = (of: string, by: Action): PolicyRequest =>
-    of === collection.name && by === action ? request : others;
-  return {
-    collection,
-    permit: (of, by) => decide({ rules: rulesOf(asking, of, by), request: requestFor(of, by) }),
-    member: (of, member, by) => {
-      const rules = collections.get(of)?.memberAccess.get(member)?.[by];
-      return rules && decide({ rules, request: requestFor(of, by) });
-    },
-    violation: (of, { violated }, by) => decide({ rules: violated[by], request: requestFor(of, by) }),
-    prospect: () => ({ certain: decide({ rules: [], request }), possible: decide({ rules: [], request }) }),
-    auth: request.auth ?? {},
-    kind: request.kind ?? 'user',
-    principal: String(request.auth?.id ?? ''),
-    now: request.now,
-  };
 }

@@ -1,7 +1,7 @@
 /** A trace as the document that `POST /api/_explain` sends and `bylaw explain --json` prints. */
 import type { Clause } from '../policy/analyse/explanation.ts';
+import { isBeyondLimit } from './asked-access.ts';
 import type { FilterTrace } from './filter-trace.ts';
-import { isBeyondLimit } from './question.ts';
 import type { CheckTrace, RuleTrace, Trace } from './trace.ts';
 
 type ThreeValued = boolean | null;

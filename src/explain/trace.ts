@@ -12,13 +12,15 @@ import { recordKeyOf } from '../records/record-key.ts';
 import { heldBy, loadRelated } from '../records/relations/related.ts';
 import { scopeOf, tenantOf } from '../records/scope.ts';
 import { checksOn } from '../records/write/checks.ts';
-import { plannedCreate, plannedInsertion, plannedStatement, plannedUpdate } from '../records/write/planned-write.ts';
+import { plannedInsertion, plannedStatement, plannedUpdate } from '../records/write/planned-write.ts';
+import { plannedCreate } from '../records/write/row-in-process.ts';
 import type { Writing } from '../records/write/written-row.ts';
 import type { Check, MemberAction } from '../schema/model/model.ts';
 import { type Sql, sql } from '../sql.ts';
+import { accessOf, rulesOf } from './asked-access.ts';
 import { type FilterTrace, filterTraceOf } from './filter-trace.ts';
 import { type PartnerTrace, partnerTraces } from './partner-traces.ts';
-import { accessOf, type Question, rulesOf } from './question.ts';
+import type { Question } from './question.ts';
 import { requestedIn } from './requested-records.ts';
 
 export interface Trace {

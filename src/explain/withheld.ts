@@ -7,7 +7,8 @@ import type { Readable, Visibility } from '../policy/visibility.ts';
 import { memberName, operandsOf, partsOf } from '../policy/visit.ts';
 import { visibilityOf } from '../records/access-context.ts';
 import type { Relation, Schema } from '../schema/model/model.ts';
-import { accessOf, type Question } from './question.ts';
+import { accessOf } from './asked-access.ts';
+import type { Question } from './question.ts';
 
 /** Returns true for rules that may read what the caller may not. */
 export function withheldFor(question: Question): (rule: Pick<Policy, 'checked'>) => boolean {

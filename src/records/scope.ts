@@ -11,19 +11,14 @@ import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { lockableRowsOf, rowsOf } from '../policy/stored-rows.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
-import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
+import type { Collection, ManyToMany, Schema } from '../schema/model/model.ts';
 import { empty, ident, join, type Place, raw, type Sql, sql, tableIdent, uuid } from '../sql.ts';
 import { type AccessContext, accessIn, type Reading, readable } from './access-context.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from './record-key.ts';
+import { tenantKeyOf } from './tenant-key.ts';
 
 /** No record is of this tenant. */
 const NO_TENANT = '00000000-0000-0000-0000-000000000000';
-
-type WithLayout = Pick<Collection, 'tenantLayout'>;
-
-/** The belongs_to that holds the tenant of a record; undefined: the records have no tenant. */
-export const tenantKeyOf = ({ tenantLayout }: WithLayout): TenantKey | undefined =>
-  tenantLayout?.kind === 'by' ? tenantLayout : undefined;
 
 type Collections = Pick<Schema, 'collections'>;
 

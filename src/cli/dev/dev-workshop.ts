@@ -9,6 +9,7 @@ import { openMemoryDatabase } from '../../workbench/memory-database.ts';
 import { mutantsOf } from '../../workbench/mutate/mutate.ts';
 import type { TestedWorld } from '../../workbench/mutate/telling-test.ts';
 import { placedRules } from '../../workbench/rule-places.ts';
+import { fillWorld } from '../../workbench/test/fill-world.ts';
 import type { FileResults } from '../../workbench/test/print-results.ts';
 import { type PolicyTests, readTests } from '../../workbench/test/read-tests.ts';
 import { resultsDocument } from '../../workbench/test/results-document.ts';
@@ -77,7 +78,9 @@ async function resultsOf(schema: Schema, files: readonly ReadFile[], withMutants
     }
     const rules = placedRules(schema, schema.text);
     const coverage = counter.report(rules, { file: schema.file, catalog: schema });
-    const mutants = withMutants ? await mutantsOf({ store: tools.store, schema, rules, worlds }) : undefined;
+    const mutants = withMutants
+      ? await mutantsOf({ fill: (tests) => fillWorld(tools.store, tests), schema, rules, worlds })
+      : undefined;
     return { ...resultsDocument(all), coverage, ...(mutants && { mutants }) };
   } finally {
     await db.close();

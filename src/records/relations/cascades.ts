@@ -9,7 +9,8 @@ import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model
 import { ident, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
 import { recordKeyIn, recordKeyOf } from '../record-key.ts';
-import { everyTenant, scopeOf, tenantKeyOf } from '../scope.ts';
+import { everyTenant, scopeOf } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 
 /** A reference with `on_delete: cascade`. */
 interface CascadingReference {

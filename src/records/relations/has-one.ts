@@ -26,9 +26,6 @@ export async function partnerChangeOf(reading: Reading, id: string, setting: Has
   return { ...setting, partner: holder };
 }
 
-/** The change of a record that does not exist yet. */
-export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
-
 interface PartnerWrites {
   readonly id: string;
   readonly changes: readonly PartnerChange[];

@@ -26,13 +26,6 @@ export async function memberChangeOf(reading: Reading, id: string, change: LinkC
   return { relation, joining: add, leaving };
 }
 
-/** The change of a record that does not exist yet. */
-export const firstMembersOf = ({ relation, set, add }: LinkChange): MemberChange => ({
-  relation,
-  joining: set ?? add,
-  leaving: [],
-});
-
 interface Leaving {
   readonly relation: ManyToMany;
   readonly id: string;

@@ -4,7 +4,8 @@ import type { Collection, ManyToMany } from '../../schema/model/model.ts';
 import { ident, join, type Sql, sql, typedLiteral } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { RecordShape } from '../record-shape.ts';
-import { everyTenant, type Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
+import { everyTenant, type Scope, type ScopedRows } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { type Collections, manyToManyOf } from './members.ts';
 
 const PAGE_SIZE = 1_000;

@@ -7,7 +7,7 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 import { param, raw, sql, text } from '../../sql.ts';
 import { toRefusal } from '../constraint-errors.ts';
 import { newIdsOf, passGivenIds } from '../new-ids.ts';
-import { tenantKeyOf } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { checksFor } from '../write/checks.ts';
 import type { DateFormat } from './date-format.ts';
 import { ImportStaging } from './import-staging.ts';

@@ -10,7 +10,8 @@ import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, regclassOf, type Sql, sql, text } from '../../sql.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
-import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
+import { everyTenant, Scope, type ScopedRows } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { type AskedCheck, failsStored } from '../write/checks.ts';
 import { RowHistory } from '../write/row-history.ts';
 import { logAsBulk } from './bulk-changes.ts';

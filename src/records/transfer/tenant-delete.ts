@@ -4,7 +4,8 @@ import { datetimeOf } from '../../policy/values.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { ident, param, raw, sql, uuid } from '../../sql.ts';
 import { forgetContents } from '../idempotency.ts';
-import { everyTenant, tenantKeyOf } from '../scope.ts';
+import { everyTenant } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { touched } from '../write/written-row.ts';
 import { looseReferences, rowsOfPart, scopeOfPart, type Tenant, type TenantPart } from './tenant-parts.ts';
 

@@ -2,7 +2,8 @@
 import type { Queryable } from '../../database/contract.ts';
 import type { BelongsTo, Collection, Schema } from '../../schema/model/model.ts';
 import { ident, type Sql, sql, uuid } from '../../sql.ts';
-import { everyTenant, type Scope, type ScopedRows, scopeOf, tenantKeyOf } from '../scope.ts';
+import { everyTenant, type Scope, type ScopedRows, scopeOf } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 
 export interface TenantPart {
   readonly collection: Collection;

@@ -4,22 +4,20 @@
  */
 import type { Transaction } from '../../database/contract.ts';
 import type { Permit } from '../../policy/access.ts';
-import { NO_RELATED, STAMPS } from '../../policy/types.ts';
+import { NO_RELATED } from '../../policy/types.ts';
 import { newRecordId } from '../../record-id.ts';
 import { forbidden, invalid, type Refusal } from '../../refusal.ts';
-import { type Collection, madeByDatabase, type Relation } from '../../schema/model/model.ts';
+import { madeByDatabase, type Relation } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { firstOf, toRefusal, unreadableReferences } from '../constraint-errors.ts';
 import { keyDefaultsOf, newIdsOf } from '../new-ids.ts';
 import type { Written } from '../read.ts';
-import { recordKeyOf } from '../record-key.ts';
-import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
-import { firstMembersOf, writeMembers } from '../relations/links.ts';
+import { writePartners } from '../relations/has-one.ts';
+import { writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues, withinTenant } from '../scope.ts';
 import { type AskedCheck, checksOn, failureOf, passesCreate } from './checks.ts';
 import {
-  type ColumnValue,
   type Data,
   forbiddenMembers,
   type GuardedMember,
@@ -30,9 +28,10 @@ import {
 } from './input.ts';
 import { insertOwned, type OwnedRow } from './owners-changes.ts';
 import { recordingHistory } from './row-history.ts';
+import { createdRow, newRecord } from './row-in-process.ts';
 import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
-import { createdRow, insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
+import { insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
   readonly data: Data;
@@ -204,25 +203,3 @@ async function createOwned(reading: Reading, creation: Creation, asked: OwnedRow
   await writeRelated(reading, id, asked.writing);
   return readWritten(reading, id, creation.relations);
 }
-
-/** The whole write of a create. */
-export const newRecord = (
-  { collection, now }: AccessContext,
-  id: string,
-  { values, links, hasOnes }: Input,
-): Writing => ({
-  values: [keyValueOf(collection, id), ...stampsOf(collection, now), ...values],
-  members: links.map(firstMembersOf),
-  partners: hasOnes.map(firstPartnerOf),
-});
-
-function keyValueOf(collection: Collection, id: string): ColumnValue {
-  const { column, type } = recordKeyOf(collection);
-  return { column, type, value: id };
-}
-
-const stampsOf = ({ fields }: Collection, now: string): readonly ColumnValue[] =>
-  STAMPS.flatMap((name) => {
-    const field = fields.get(name);
-    return field === undefined ? [] : [{ column: field.column, type: 'timestamptz', value: now }];
-  });

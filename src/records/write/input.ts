@@ -31,7 +31,7 @@ import {
 import type { Place, SqlType } from '../../sql.ts';
 import type { AccessContext } from '../access-context.ts';
 import { recordKeyIn } from '../record-key.ts';
-import { tenantKeyOf } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
 
 export interface ColumnValue {

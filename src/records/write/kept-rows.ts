@@ -10,7 +10,8 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 import { LINKS_COLUMN, VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, type Sql, sql, text } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
-import { scopeOf, tenantKeyOf } from '../scope.ts';
+import { scopeOf } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 
 /** The columns of the row of a record. */
 export function columnsOfRow(collection: Collection): readonly string[] {

@@ -4,42 +4,14 @@
  */
 import type { Permit } from '../../policy/access.ts';
 import type { Row } from '../../policy/types.ts';
-import type { ErrorDetail } from '../../problem.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { Reading, Requested } from '../access-context.ts';
-import { recordKeyOf } from '../record-key.ts';
 import { heldBy } from '../relations/related.ts';
 import { passesCreate, passesUpdate } from './checks.ts';
-import { newRecord } from './create.ts';
-import { askedCreate } from './empty-file.ts';
 import { type Data, readInput } from './input.ts';
+import { changedBy, type PlannedWrite, storedRow } from './row-in-process.ts';
 import { writingOf } from './update.ts';
-import {
-  changedBy,
-  changedColumns,
-  createdRow,
-  insertStatement,
-  STORED,
-  storedRow,
-  updateStatement,
-  WRITTEN,
-  type Writing,
-} from './written-row.ts';
-
-export interface PlannedWrite {
-  readonly writing: Writing;
-  /** The record as it would be stored, with the ids of its partners and members. */
-  readonly written: Row;
-  readonly errors: readonly ErrorDetail[];
-}
-
-export function plannedCreate({ access, store }: Pick<Reading, 'access' | 'store'>, data: Data): PlannedWrite {
-  const { collection } = access;
-  const input = readInput(store.schema, access, { mode: 'create', ...askedCreate(collection, data) });
-  const id = input.id ?? recordKeyOf(collection).unused;
-  const writing = newRecord(access, id, input);
-  return { writing, errors: input.errors, written: createdRow({ schema: store.schema, collection }, id, writing) };
-}
+import { changedColumns, insertStatement, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
 /** `reading.q` is a transaction: finding the holder of a has_one locks it. */
 export async function plannedUpdate(reading: Reading, stored: Row, data: Data): Promise<PlannedWrite> {

@@ -18,15 +18,8 @@ import {
   type RecordsByCollection,
   recordsGoingWith,
 } from '../relations/cascades.ts';
-import {
-  everyTenant,
-  inTenantOf,
-  isReadableElsewhere,
-  type Scope,
-  type ScopedRows,
-  scopeOf,
-  tenantKeyOf,
-} from '../scope.ts';
+import { everyTenant, inTenantOf, isReadableElsewhere, type Scope, type ScopedRows, scopeOf } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { keepRows } from './kept-rows.ts';
 import { changedSince, lockRow } from './locked-row.ts';
 import { recordDeletion, recordingChanges } from './row-history.ts';

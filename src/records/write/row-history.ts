@@ -10,7 +10,8 @@ import { historyColumnsOf } from '../../schema/model/kept/history.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, join, param, type Sql, sql, text } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
-import { scopeOf, tenantKeyOf } from '../scope.ts';
+import { scopeOf } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 
 /** Entries of one statement. */
 const CHUNK = 1_000;

@@ -11,7 +11,8 @@ import { type AccessContext, type Reading, type Requested, readable, type Store 
 import { answerOfWrite, type ShownRecord, type Written } from '../read.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
-import { scopeOf, tenantKeyOf } from '../scope.ts';
+import { scopeOf } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { versionColumn } from '../versions.ts';
 import { recordingHistory } from './row-history.ts';
 import { STORED } from './written-row.ts';

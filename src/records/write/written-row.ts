@@ -6,8 +6,6 @@
 import { heldColumn } from '../../policy/condition.ts';
 import { foldedColumn } from '../../policy/fold.ts';
 import { idReferredTo, readAsField, valueReferringTo } from '../../policy/stored-rows.ts';
-import type { Row } from '../../policy/types.ts';
-import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Collection, HasOne, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
@@ -358,42 +356,4 @@ function memberIds({ relation, writing, key }: HeldBy<ManyToMany>, otherwise: Ot
      WHERE id <> ALL(${leaving})
      UNION
     SELECT unnest(${joining}))`;
-}
-
-// ---------------------------------------------------------------- the same row in the process
-
-/** A new record as policies see it, with the ids of its partners and members. */
-export function createdRow(of: CollectionOf, id: string, writing: Writing): Row {
-  const { collection } = of;
-  const before: Record<string, unknown> = {};
-  for (const { kind, name } of collection.relations.values()) {
-    if (kind === 'has_one') before[name] = null;
-    if (kind === 'many_to_many') before[name] = [];
-  }
-  const stored = storedRow(collection, writing, true);
-  return { id: recordKeyOf(collection).value(id), ...stored, ...changedBy(of, before, writing) };
-}
-
-/** The members with a column that the write sets, as policies see them; of a new record, all. */
-export function storedRow({ fields, relations }: Collection, { values }: Writing, isNew: boolean): Row {
-  const byColumn = new Map(values.map(({ column, value }) => [column, value]));
-  const row: Record<string, unknown> = {};
-  for (const member of [...fields.values(), ...relations.values()]) {
-    if ('column' in member && (isNew || byColumn.has(member.column)))
-      row[member.name] = byColumn.get(member.column) ?? null;
-  }
-  return row;
-}
-
-/** Partners and members by relation, after the write. */
-export function changedBy({ schema }: Pick<CollectionOf, 'schema'>, held: Row, { members, partners }: Writing): Row {
-  const after: Record<string, unknown> = { ...held };
-  for (const { relation, partner } of partners)
-    after[relation.name] = partner === null ? null : recordKeyIn(schema, relation.collection).value(partner);
-  for (const { relation, joining, leaving } of members) {
-    const key = recordKeyIn(schema, relation.collection);
-    const kept = ((held[relation.name] ?? []) as readonly Scalar[]).filter((id) => !leaving.includes(String(id)));
-    after[relation.name] = [...new Set([...kept, ...joining.map((id) => key.value(id))])];
-  }
-  return after;
 }

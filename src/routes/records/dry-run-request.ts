@@ -2,8 +2,8 @@
 import { keyOf } from '../../policy/types.ts';
 import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
-import { askedCreate } from '../../records/write/empty-file.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
+import { askedCreate } from '../../records/write/row-in-process.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { Operation } from '../batch/operations.ts';
 

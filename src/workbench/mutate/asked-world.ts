@@ -1,6 +1,6 @@
 /** The expectations of one test file that a rule or check may decide, and what each becomes under a mutant. */
 import type { Policy } from '../../policy/types.ts';
-import type { Store } from '../../records/access-context.ts';
+import type { Schema } from '../../schema/model/model.ts';
 import type { PlacedRule } from '../rule-places.ts';
 import { type Expectation, type Expected, rulesOfAction, type TestedAction } from '../test/expectation.ts';
 import { type Judgement, PredicateJudge, type PreparedExpectation } from '../test/predicate.ts';
@@ -17,7 +17,7 @@ const NO_SUBSTITUTES: Substitutes = new Map();
 
 export class AskedWorld {
   readonly #tested: TestedWorld;
-  readonly #store: Store;
+  readonly #schema: Schema;
   readonly #placed: PlacedRule;
   /** The decisions of the rules as they are. */
   readonly #decided: readonly DecidedExpectation[];
@@ -25,9 +25,9 @@ export class AskedWorld {
   readonly #others: AnsweredExpectation[] = [];
   readonly #rest: Generator<AnsweredExpectation>;
 
-  constructor(tested: TestedWorld, store: Store, placed: PlacedRule) {
+  constructor(tested: TestedWorld, schema: Schema, placed: PlacedRule) {
     this.#tested = tested;
-    this.#store = store;
+    this.#schema = schema;
     this.#placed = placed;
     const judge = this.#judgeWith(NO_SUBSTITUTES);
     const own = tested.tests.expectations.filter((each) => isAskedBy(each, placed));
@@ -81,7 +81,7 @@ export class AskedWorld {
 
   #judgeWith(substitutes: Substitutes): PredicateJudge {
     const { world, tests } = this.#tested;
-    return new PredicateJudge({ store: this.#store, world, now: tests.now, substitutes });
+    return new PredicateJudge({ schema: this.#schema, world, now: tests.now, substitutes });
   }
 
   /** A list is asked about every row. */
@@ -101,7 +101,7 @@ export class AskedWorld {
     const { names, expectations } = this.#tested.tests;
     const [first] = expectations;
     if (first === undefined) return;
-    const model = this.#store.schema.collections.get(collection)!;
+    const model = this.#schema.collections.get(collection)!;
     const known = this.#decided.map(({ expectation }) => expectation).filter((each) => each.action === action);
     const blank: Expectation = { ...first, collection: model, action, field: undefined, data: undefined, query: {} };
     const datas = [...new Set([...(action === 'update' ? [undefined] : []), ...known.map(({ data }) => data)])];

@@ -9,14 +9,13 @@ import {
 import type { World } from '../../policy/analyse/solve/world.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Action, Policy } from '../../policy/types.ts';
-import type { Store } from '../../records/access-context.ts';
 import type { Schema, WriteAction } from '../../schema/model/model.ts';
 import { negatedCheck } from '../../schema/rules/checks.ts';
 import { compareChecks } from '../compare-checks.ts';
 import { askedPlace, type PlacedRule } from '../rule-places.ts';
 import { rulesOfAction } from '../test/expectation.ts';
-import { readTests } from '../test/read-tests.ts';
-import { TestWorld } from '../test/test-world.ts';
+import { type PolicyTests, readTests } from '../test/read-tests.ts';
+import type { TestWorld } from '../test/test-world.ts';
 import { testOfWorld } from '../world-test.ts';
 import { AskedWorld, type Substitutes } from './asked-world.ts';
 import { mutationsOfCheck } from './check-mutations.ts';
@@ -37,17 +36,18 @@ export interface Mutant {
 }
 
 export interface MutationRun {
-  readonly store: Store;
+  /** Gives the rows of a further test. */
+  readonly fill: (tests: PolicyTests) => TestWorld | Promise<TestWorld>;
   readonly schema: Schema;
   readonly rules: readonly PlacedRule[];
   readonly worlds: readonly TestedWorld[];
 }
 
-/** Mutants that mean the same as their rule are left out. Replaces the rows of the database. */
+/** Mutants that mean the same as their rule are left out. `fill` may replace the rows of a database. */
 export async function mutantsOf(run: MutationRun): Promise<readonly Mutant[]> {
   const mutants: Mutant[] = [];
   for (const placed of run.rules) {
-    const asked = run.worlds.map((tested) => new AskedWorld(tested, run.store, placed));
+    const asked = run.worlds.map((tested) => new AskedWorld(tested, run.schema, placed));
     const { rule, check } = placed;
     const mutations =
       check === undefined
@@ -136,14 +136,14 @@ async function testOfDifference(
   mutated: Substitutes,
   { placed, run }: { readonly placed: PlacedRule; readonly run: MutationRun },
 ): Promise<string | undefined> {
-  const { schema, store } = run;
+  const { schema, fill } = run;
   const { member } = placed;
   // A world has no deleted records.
   if (placed.action === 'restore') return undefined;
   const text = testOfWorld(world, schema, { member, expected: 'yes' });
   const tests = text === undefined ? undefined : readTests(text, schema.file, schema).tests;
   if (text === undefined || tests === undefined) return undefined;
-  const asked = new AskedWorld({ tests, text, world: await TestWorld.fill(store, tests) }, store, placed);
+  const asked = new AskedWorld({ tests, text, world: await fill(tests) }, schema, placed);
   const expected = asked.onlyAnswer;
   return expected !== undefined && asked.notices(mutated)
     ? testOfWorld(world, schema, { member, expected })

@@ -1,14 +1,13 @@
-/** Decides an expectation by the predicates of its rules, without a database, and says why. */
+/** Decides an expectation by the predicates of its rules, without a database and without Node, and says why. */
 
-import { accessOf } from '../../explain/question.ts';
+import { accessOf } from '../../explain/asked-access.ts';
 import { type Clause, type ClauseSituation, clauseOf } from '../../policy/analyse/explanation.ts';
 import type { Policy, PolicyRequest, Row } from '../../policy/types.ts';
-import type { AccessContext, Store } from '../../records/access-context.ts';
+import type { AccessContext } from '../../records/access-context.ts';
 import { readInput } from '../../records/write/input.ts';
-import { plannedCreate } from '../../records/write/planned-write.ts';
-import { storedRow } from '../../records/write/written-row.ts';
+import { plannedCreate, storedRow } from '../../records/write/row-in-process.ts';
 import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
-import type { MemberAction } from '../../schema/model/model.ts';
+import type { Collection, MemberAction, Schema } from '../../schema/model/model.ts';
 import { type Expectation, rulesOfAction } from './expectation.ts';
 import type { TestWorld } from './test-world.ts';
 
@@ -35,7 +34,7 @@ export interface CheckJudgement {
 export type OnValue = NonNullable<ClauseSituation['onValue']>;
 
 export interface JudgePlace {
-  readonly store: Store;
+  readonly schema: Schema;
   readonly world: TestWorld;
   readonly now: string;
   /** Sees the value of every part of every rule. */
@@ -82,6 +81,10 @@ export class PredicateJudge {
         ? { ...caller, ...(guest !== undefined && { guest }) }
         : { ...caller, second_factor: false, ...session };
     return { auth, kind, facts, query, now, ...(data && { data }) };
+  }
+
+  collection(name: string): Collection {
+    return this.#place.schema.collections.get(name)!;
   }
 
   judge(expectation: Expectation): Judgement {
@@ -172,15 +175,15 @@ export class PredicateJudge {
   // -------------------------------------------------------------- the records
 
   #records(expectation: Expectation, request: PolicyRequest): AskedRecords | undefined {
-    const { store, world } = this.#place;
+    const { schema, world } = this.#place;
     const { collection, record, action, data = {} } = expectation;
     if (action === 'restore') {
       const { deletedAt = this.#place.now } = expectation;
       return { record: { ...world.row(collection.name, record!), [DELETED_AT]: deletedAt } };
     }
-    const access = accessOf({ store, collection, request, action });
+    const access = accessOf({ store: { schema }, collection, request, action });
     if (action === 'create') {
-      const { written, errors } = plannedCreate({ access, store }, data);
+      const { written, errors } = plannedCreate({ access, store: { schema } }, data);
       return errors.length > 0 ? undefined : { record: written, isCreated: true };
     }
     const stored = world.row(collection.name, record!);
@@ -192,7 +195,7 @@ export class PredicateJudge {
   /** Undefined: the data are not valid. */
   #written(access: AccessContext, stored: Row, data: Row): Row | undefined {
     const { collection, now } = access;
-    const input = readInput(this.#place.store.schema, access, { mode: 'update', data });
+    const input = readInput(this.#place.schema, access, { mode: 'update', data });
     if (input.errors.length > 0) return undefined;
     const held: Record<string, unknown> = { ...this.#place.world.heldBy(collection, String(stored.id)) };
     for (const { relation, id } of input.hasOnes) held[relation.name] = id;

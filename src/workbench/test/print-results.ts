@@ -2,7 +2,7 @@
 import { type Clause, decidingOf } from '../../policy/analyse/explanation.ts';
 import { type Expected, titleOf } from './expectation.ts';
 import type { CheckJudgement, Judgement, RuleJudgement } from './predicate.ts';
-import type { Actual, TestResult } from './run-tests.ts';
+import type { Actual, TestResult } from './test-result.ts';
 import type { RowNames } from './test-rows.ts';
 
 export interface FileResults {

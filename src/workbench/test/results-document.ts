@@ -6,7 +6,7 @@ import type { Mutant } from '../mutate/mutate.ts';
 import { type Expected, titleOf } from './expectation.ts';
 import type { Judgement } from './predicate.ts';
 import { actualText, expectedText, type FileResults } from './print-results.ts';
-import type { Actual, TestResult } from './run-tests.ts';
+import type { Actual, TestResult } from './test-result.ts';
 import type { RowNames } from './test-rows.ts';
 
 export interface ResultsDocument {

@@ -1,33 +1,11 @@
 /** Runs a file of policy tests: each expectation is decided by the predicates and by a database, which must agree. */
-import { own } from '../../policy/values.ts';
-import { type DatabaseOutcome, DatabaseOutcomes, type TestTools } from './database-outcome.ts';
-import { type Expectation, titleOf } from './expectation.ts';
-import { type Judgement, type OnValue, PredicateJudge, type RuleJudgement } from './predicate.ts';
+import { DatabaseOutcomes, type TestTools } from './database-outcome.ts';
+import { titleOf } from './expectation.ts';
+import { fillWorld } from './fill-world.ts';
+import { type OnValue, PredicateJudge, type RuleJudgement } from './predicate.ts';
 import type { PolicyTests } from './read-tests.ts';
-import { TestWorld } from './test-world.ts';
-
-export interface TestResult {
-  readonly expectation: Expectation;
-  readonly actual: Actual;
-  readonly isOk: boolean;
-  /** Undefined for a list as a whole. */
-  readonly judgement: Judgement | undefined;
-  /** For a list: the rows that are missing, or too many, and why. */
-  readonly differing: readonly DifferingRow[];
-  /** The predicates and the database decided differently: a defect of this program. */
-  readonly isDisagreement: boolean;
-}
-export type Actual =
-  | { readonly kind: 'status'; readonly status: number; readonly detail?: string | undefined }
-  /** A field that a read shows, or leaves out. */
-  | { readonly kind: 'shown'; readonly isShown: boolean }
-  | { readonly kind: 'names'; readonly names: readonly string[] };
-
-interface DifferingRow {
-  readonly name: string;
-  readonly isMissing: boolean;
-  readonly judgement: Judgement;
-}
+import { type RunningTests, type TestResult, testResult } from './test-result.ts';
+import type { TestWorld } from './test-world.ts';
 
 export interface RunOptions {
   /** Runs the expectations whose title contains it. */
@@ -48,9 +26,9 @@ export async function runTests(tests: PolicyTests, tools: TestTools, options: Ru
   const { only = '', ...seen } = options;
   const { store } = tools;
   const { names, now } = tests;
-  const world = await TestWorld.fill(store, tests);
+  const world = await fillWorld(store, tests);
   const run: RunningTests = {
-    judge: new PredicateJudge({ store, world, now, ...seen }),
+    judge: new PredicateJudge({ schema: store.schema, world, now, ...seen }),
     outcomes: new DatabaseOutcomes({ ...tools, names }),
     names,
   };
@@ -62,101 +40,3 @@ export async function runTests(tests: PolicyTests, tools: TestTools, options: Ru
     );
   return { world, results };
 }
-
-interface RunningTests {
-  readonly judge: PredicateJudge;
-  readonly outcomes: DatabaseOutcomes;
-  readonly names: PolicyTests['names'];
-}
-
-async function testResult(expectation: Expectation, run: RunningTests): Promise<TestResult> {
-  const { judge, outcomes } = run;
-  const outcome = await outcomes.of(expectation, judge.requestOf(expectation));
-  if (expectation.action === 'list' && expectation.record === undefined) return listResult(expectation, outcome, run);
-  const judgement = judge.judge(expectation);
-  const actual = actualOf(expectation, outcome, run);
-  const isAllowed = isAllowedBy(actual);
-  return {
-    expectation,
-    actual,
-    isOk: isExpected(expectation, actual),
-    judgement,
-    differing: [],
-    isDisagreement:
-      (isDecided(actual) && judgement.isAllowed !== undefined && isAllowed !== judgement.isAllowed) ||
-      !isSameOfChecks(expectation, judgement, outcome),
-  };
-}
-
-/** A write that sets a has_one is held to the checks of its partner too, which the predicates do not see. */
-function isSameOfChecks(
-  { collection, data = {} }: Expectation,
-  { isAllowed, failed }: Judgement,
-  outcome: DatabaseOutcome,
-): boolean {
-  const { failed: found = [], status } = outcome;
-  const movesPartner = Object.keys(data).some((name) => collection.relations.get(name)?.kind === 'has_one');
-  if (movesPartner || (found.length === 0 && status >= 300)) return true;
-  if (isAllowed !== true) return found.length === 0;
-  return failed.map(({ name }) => name).join() === found.join();
-}
-
-function listResult(expectation: Expectation, outcome: DatabaseOutcome, { judge, names }: RunningTests): TestResult {
-  const { collection, expected } = expectation;
-  const all = names.of(collection.name);
-  const listed = judge.listed(expectation, all);
-  const isOk = (actual: Actual) => isExpected(expectation, actual);
-  if (outcome.ids === undefined) {
-    const actual: Actual = { kind: 'status', status: outcome.status, detail: outcome.detail };
-    const shared = { expectation, actual, judgement: undefined, differing: [] };
-    return { ...shared, isOk: isOk(actual), isDisagreement: listed.length > 0 };
-  }
-  const found = outcome.ids.map((id) => names.nameOf(id) ?? id).toSorted();
-  const actual: Actual = { kind: 'names', names: found };
-  const wanted = expected.kind === 'names' ? expected.names : found;
-  const differing = all
-    .filter((name) => wanted.includes(name) !== found.includes(name))
-    .map((name) => ({
-      name,
-      isMissing: !found.includes(name),
-      judgement: judge.judge({ ...expectation, record: name }),
-    }));
-  const isDisagreement = !isSameSet(listed, found);
-  return { expectation, actual, isOk: isOk(actual), judgement: undefined, differing, isDisagreement };
-}
-
-function actualOf(
-  { action, collection, record, field }: Expectation,
-  outcome: DatabaseOutcome,
-  { names }: RunningTests,
-): Actual {
-  const { status, ids, detail } = outcome;
-  if (field !== undefined && outcome.record !== undefined)
-    return { kind: 'shown', isShown: own(outcome.record, field) !== undefined };
-  if (action !== 'list' || ids === undefined) return { kind: 'status', status, detail };
-  // A list leaves out what it refuses.
-  return { kind: 'status', status: ids.includes(names.idOf(collection.name, record!)!) ? 200 : 404 };
-}
-
-/** The rules decided, and nothing else: neither the data nor what the database holds. */
-const isDecided = (actual: Actual): boolean =>
-  actual.kind !== 'status' || actual.status < 300 || actual.status === 403 || actual.status === 404;
-
-const isAllowedBy = (actual: Actual): boolean =>
-  actual.kind === 'shown' ? actual.isShown : actual.kind === 'names' || actual.status < 300;
-
-function isExpected({ expected }: Expectation, actual: Actual): boolean {
-  switch (expected.kind) {
-    case 'yes':
-      return isAllowedBy(actual);
-    case 'no':
-      return isDecided(actual) && !isAllowedBy(actual);
-    case 'status':
-      return actual.kind === 'status' && actual.status === expected.status;
-    case 'names':
-      return actual.kind === 'names' && isSameSet(expected.names, actual.names);
-  }
-}
-
-const isSameSet = (some: readonly string[], others: readonly string[]): boolean =>
-  some.length === others.length && some.every((each) => others.includes(each));

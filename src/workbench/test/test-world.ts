@@ -1,43 +1,33 @@
-/** The rows of a test file in a database, and the same rows in memory for predicates. */
-
+/** The rows of a test file in memory, for predicates. Runs without Node. */
 import { GUEST, GUEST_ROW } from '../../policy/check/guests.ts';
 import type { Related, Row } from '../../policy/types.ts';
-import type { Store } from '../../records/access-context.ts';
-import { recordKeyIn, recordKeyOf } from '../../records/record-key.ts';
-import { everyTenant, scopeOf, tenantOf } from '../../records/scope.ts';
-import { findSystem } from '../../records/system.ts';
-import { type ColumnValue, withFoldedCopies } from '../../records/write/input.ts';
-import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { rolesOfSession } from '../../schema/model/effective-roles.ts';
-import type { Collection, ManyToMany } from '../../schema/model/model.ts';
-import { storedTables } from '../../schema/model/stored-names.ts';
-import { ident, join, param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import type { PolicyTests } from './read-tests.ts';
-import type { TestRow } from './test-rows.ts';
 
 export class TestWorld implements Related {
-  readonly #store: Store;
-  readonly #rows = new Map<string, Map<string, Row>>();
+  readonly #schema: Schema;
+  readonly #rows: ReadonlyMap<string, ReadonlyMap<string, Row>>;
   readonly #links = new Map<string, readonly string[]>();
   readonly #found = new Map<string, ReadonlyMap<unknown, readonly Row[]>>();
   readonly #names: PolicyTests['names'];
 
-  private constructor(store: Store, names: PolicyTests['names']) {
-    this.#store = store;
-    this.#names = names;
+  /** @param stored the rows by collection and id, as a database gives them */
+  constructor(schema: Schema, tests: PolicyTests, stored: ReadonlyMap<string, ReadonlyMap<string, Row>>) {
+    this.#schema = schema;
+    this.#names = tests.names;
+    this.#rows = stored;
+    for (const { collection, id, links } of tests.rows)
+      for (const [relation, ids] of links) this.#links.set(`${collection}/${relation}/${id}`, ids);
   }
 
-  /** Replaces the rows of the database by those of the file. Throws StoreError for rows that it rejects. */
-  static async fill(store: Store, tests: PolicyTests): Promise<TestWorld> {
-    const world = new TestWorld(store, tests.names);
-    await insertRows(store, tests.rows);
-    for (const { collection, id, links } of tests.rows)
-      for (const [relation, ids] of links) world.#links.set(`${collection}/${relation}/${id}`, ids);
-    for (const name of new Set(tests.rows.map(({ collection }) => collection))) {
-      const rows = await findSystem(store, store.db, { collection: name, where: raw('TRUE') });
-      world.#rows.set(name, new Map(rows.map((row) => [String(row.id), row])));
-    }
-    return world;
+  /** The rows as the file has them, without a database. */
+  static ofFile(schema: Schema, tests: PolicyTests): TestWorld {
+    const byCollection = Map.groupBy(tests.rows, ({ collection }) => collection);
+    const stored = [...byCollection].map(
+      ([name, rows]) => [name, new Map(rows.map(({ id, values }) => [id, { ...values, id }]))] as const,
+    );
+    return new TestWorld(schema, tests, new Map(stored));
   }
 
   row(collection: string, name: string): Row {
@@ -48,7 +38,7 @@ export class TestWorld implements Related {
   caller(name: string, secondFactor: boolean): Row {
     if (name === GUEST) return GUEST_ROW;
     const row = this.row('users', name);
-    return { ...row, roles: rolesOfSession(this.#store.schema, row.roles as readonly string[], secondFactor) };
+    return { ...row, roles: rolesOfSession(this.#schema, row.roles as readonly string[], secondFactor) };
   }
 
   one(collection: string, id: string): Row | undefined {
@@ -56,7 +46,7 @@ export class TestWorld implements Related {
   }
 
   many(from: string, name: string, id: string): readonly Row[] {
-    const relation = this.#store.shape(from).collection.relations.get(name)!;
+    const relation = this.#schema.collections.get(from)!.relations.get(name)!;
     if (relation.kind === 'many_to_many') return this.#linked(from, relation, id);
     if (relation.kind === 'belongs_to') return [];
     const key = `${relation.collection}.${relation.via}`;
@@ -82,69 +72,4 @@ export class TestWorld implements Related {
     const ids = this.#links.get(`${from}/${name}/${id}`) ?? [];
     return ids.map((each) => this.one(collection, each)).filter((row) => row !== undefined);
   }
-}
-
-/** The rows refer to each other in any order, so the database checks references at the end. */
-async function insertRows(store: Store, rows: readonly TestRow[]): Promise<void> {
-  const byCollection = Map.groupBy(rows, ({ collection }) => collection);
-  // A test file has few rows: to truncate a table makes new files for it and for each of its indexes.
-  const emptied = [...storedTables(store.schema)].map(
-    (table, i) => sql`${ident(`emptied_${i}`)} AS (DELETE FROM ${tableIdent(table)})`,
-  );
-  await store.db.transaction(
-    async (tx) => {
-      await tx.run(raw("SET LOCAL session_replication_role = 'replica'"));
-      await tx.run(sql`WITH ${join(emptied, ', ')} SELECT 1`);
-      for (const [name, all] of byCollection) {
-        await tx.run(insertionOf(store, name, all));
-        for (const statement of linkings(store, name, all)) await tx.run(statement);
-      }
-    },
-    { unlimited: true },
-  );
-}
-
-function insertionOf(store: Store, name: string, rows: readonly TestRow[]): Sql {
-  const { collection } = store.shape(name);
-  const values = rows.map((row) => testColumns(store, collection, row));
-  const columns = values[0]!.map(({ column }) => ident(column));
-  const cells = values.map(
-    (row) =>
-      sql`(${join(
-        row.map(({ type, value }) => sql`${param(type, value)}`),
-        ', ',
-      )})`,
-  );
-  return sql`
-    INSERT INTO ${everyTenant(store.schema).into(name, 't')} (${join(columns, ', ')})
-    VALUES ${join(cells, ', ')}`;
-}
-
-/** Every column in one order, so that all rows are one statement. */
-function testColumns({ schema }: Store, collection: Collection, { id, values }: TestRow): readonly ColumnValue[] {
-  const valueIn = (name: string): ColumnValue['value'] => (values[name] ?? null) as ColumnValue['value'];
-  const key = recordKeyOf(collection);
-  const columns: ColumnValue[] = [{ column: key.column, type: key.type, value: id }];
-  for (const { name, type, column } of collection.fields.values())
-    columns.push({ column, type: FIELD_KINDS[type].sqlType, value: valueIn(name) });
-  for (const relation of collection.relations.values())
-    if (relation.kind === 'belongs_to') {
-      const { type } = recordKeyIn(schema, relation.collection);
-      columns.push({ column: relation.column, type, value: valueIn(relation.name) });
-    }
-  if (collection.kind === 'users') columns.push({ column: 'roles', type: 'text[]', value: valueIn('roles') });
-  return withFoldedCopies(collection, columns);
-}
-
-/** Links are of the tenant of their record. */
-function linkings(store: Store, name: string, rows: readonly TestRow[]): readonly Sql[] {
-  const { collection } = store.shape(name);
-  const byTenant = Map.groupBy(rows, ({ values }) => tenantOf(collection, values));
-  return [...collection.relations.values()].flatMap((relation) => {
-    if (relation.kind !== 'many_to_many') return [];
-    return [...byTenant].flatMap(([tenant, own]) => {
-      const pairs = own.flatMap(({ id, links }) => (links.get(relation.name) ?? []).map((target) => ({ id, target })));
-      return pairs.length === 0 ? [] : [scopeOf({ store, tenant }).linksInto(relation, name, pairs)];
-    });
-  });
 }
