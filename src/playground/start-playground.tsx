@@ -1,5 +1,5 @@
 /** The entry of the bundle. */
-import './jitless.ts';
+import '../schema/jitless.ts';
 import { render } from 'preact';
 import { Playground } from './playground-page.tsx';
 import { words } from './words.ts';

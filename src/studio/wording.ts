@@ -324,7 +324,12 @@ export const wording = {
   line: 'line',
   tests: 'Tests',
   testsHint: 'Policy tests run on a database in memory; your records are not touched.',
-  testsElsewhere: 'Only bylaw dev runs tests from this page. Elsewhere, run bylaw test.',
+  testsElsewhere:
+    'The rules decide in this page. What only a database finds, such as a value that is not unique, is left to bylaw test.',
+  undecided: 'left to bylaw test',
+  testsOfSecret:
+    'The schema holds a secret, so this page does not have it. Name the secret with client_secret_env, or run bylaw test.',
+  textErrors: 'The texts have errors.',
   dropTests: 'Drop *.policy.yaml files here, or choose them',
   removeFile: 'Remove',
   runTests: 'Run the tests',
@@ -338,6 +343,8 @@ export const wording = {
   coverage: 'Coverage',
   allCovered: 'The tests have seen every value of every comparison.',
   neverSeen: 'Never',
+  paintedRules: 'The rules with their coverage',
+  covers: { seen: 'every value seen', partly: 'a value never seen', unseen: 'never asked' },
   mutants: 'Mutants',
   mutateHint: 'Changes each rule in one place at a time, and looks whether a test notices it.',
   runMutants: 'Run, with mutants',

@@ -10,6 +10,20 @@ const PIXEL = Uint8Array.from(
 );
 const NAME = `a-photograph-with-a-very-long-name-${'x'.repeat(60)}.png`;
 
+const TESTS = `as: { ann: { roles: [member] }, ben: { roles: [member] } }
+rows: { documents: { draft: { title: A draft, owner: ann } } }
+tests:
+  - { documents: draft, ann: { read: yes, delete: yes }, ben: { read: no, delete: yes } }
+  - { create: documents, as: ann, data: { title: Mine }, expect: 201 }
+  - { list: documents, as: ann, expect: [draft] }
+`;
+const writeTests = (studio: StudioPage, text: string): Promise<unknown> =>
+  studio.page.evaluate(`(() => {
+    const field = document.querySelector('.test-file textarea');
+    field.value = ${JSON.stringify(text)};
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+  })()`);
+
 export function serviceCases(service: TestService, open: () => StudioPage): void {
   describe('the pages of the service', () => {
     let studio: StudioPage;
@@ -36,11 +50,34 @@ export function serviceCases(service: TestService, open: () => StudioPage): void
       await studio.page.until(`new Set(${heights}).size > 1`);
     });
 
-    test('tests are for bylaw dev, and the page says so elsewhere', async () => {
+    test('tests run in the page without bylaw dev, with coverage on the rules and mutants', async () => {
       await studio.visit('/studio/tests', '.test-file textarea');
-      expect((await studio.texts('.page > .hint'))[0]).toContain('Only bylaw dev');
-      expect(await studio.page.evaluate(`document.querySelector('.page .primary').disabled`)).toBe(true);
+      expect((await studio.texts('.page > .hint'))[0]).toContain('The rules decide in this page');
+      await writeTests(studio, 'rows: { documents: { one: { ownr: x } } }\ntests: []');
+      await studio.click('.page .primary');
+      await studio.until('.page > .problem li');
+      expect((await studio.texts('.page > .problem li'))[0]).toMatch(
+        /^bylaw\.policy\.yaml:1: .*`ownr`; did you mean `owner`/,
+      );
+      await writeTests(studio, TESTS);
+      await studio.click('.page .actions button', 'Run, with mutants');
+      await studio.until('.mutants');
+      expect((await studio.texts('.page .verdict'))[0]).toBe('5 passed 1 failed');
+      expect(await studio.texts('.page .scroll[aria-label=failed] td:nth-child(n + 2)')).toEqual([
+        'ben',
+        'delete',
+        'documents draft',
+        'yes',
+        '404',
+      ]);
+      expect(await studio.texts('.covered-text .cover.partly')).toContain('@record.owner = @request.auth.id');
+      expect((await studio.texts('.covered-text .cover.unseen')).length).toBeGreaterThan(0);
+      await studio.page.evaluate(`document.querySelector('.legend').scrollIntoView()`);
+      await studio.shot('tests-painted');
       expect(await studio.faults()).toEqual([]);
+      await studio.click('.mutants button', 'Add this test');
+      await studio.page.until(`document.querySelectorAll('.test-file').length === 2`);
+      await studio.expectFits('/studio/tests', '.test-file textarea');
     });
 
     test('the console of the API sends a request, prints it twice, and shows the rule that decided', async () => {

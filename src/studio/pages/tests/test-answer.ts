@@ -16,6 +16,7 @@ export interface TestResult {
 export interface CoveredLeaf {
   readonly text: string;
   readonly line: number;
+  readonly column: number;
   /** Counts; null: no caller and record can give the value. */
   readonly true: number | null;
   readonly false: number | null;
@@ -40,12 +41,39 @@ export interface RuleMutant {
 export interface TestAnswer {
   readonly passed: number;
   readonly failed: number;
+  /** Given in the page: expectations that only a database decides. */
+  readonly undecided?: number;
   readonly tests: readonly TestResult[];
   readonly mutants?: readonly RuleMutant[];
   readonly coverage?: { readonly policies: readonly CoveredPolicy[] };
 }
 
-export async function runTests(files: Readonly<Record<string, string>>, mutate: boolean): Promise<TestAnswer> {
+interface AskedTests {
+  readonly files: Readonly<Record<string, string>>;
+  readonly mutate: boolean;
+}
+
+/** By the predicate and by SQL. Throws BylawError. */
+export async function runOnService({ files, mutate }: AskedTests): Promise<TestAnswer> {
   const body = { files, ...(mutate && { mutate }) };
   return (await transport.json<{ readonly data: TestAnswer }>('/api/_test', { method: 'POST', body })).data;
+}
+
+/** By the predicate alone, in the page. Throws TestTextErrors. @param text of the schema */
+export async function runHere(text: string, asked: AskedTests): Promise<TestAnswer> {
+  const { runInPage } = await import('bylaw:page-tests');
+  const run = await runInPage({ text, ...asked });
+  if ('issues' in run)
+    throw new TestTextErrors(run.issues.map(({ file, line, message }) => `${file}:${line}: ${message}`));
+  return run.results;
+}
+
+/** The schema or the tests have errors. */
+export class TestTextErrors extends Error {
+  readonly errors: readonly string[];
+
+  constructor(errors: readonly string[]) {
+    super('the texts have errors');
+    this.errors = errors;
+  }
 }

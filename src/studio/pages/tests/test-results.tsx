@@ -1,23 +1,27 @@
 import type { JSX } from 'preact';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
+import { CoveredText } from './covered-text.tsx';
 import type { CoveredLeaf, CoveredPolicy, RuleMutant, TestAnswer, TestResult } from './test-answer.ts';
 
 interface TestResultsProps {
   readonly answer: TestAnswer;
+  /** Undefined: the file holds a secret. */
+  readonly schemaText: string | undefined;
   /** Takes a text of policy tests into the files of the page. */
   readonly onAdd: (text: string) => void;
 }
 
-export function TestResults({ answer, onAdd }: TestResultsProps): JSX.Element {
-  const { passed, failed, tests, coverage, mutants } = answer;
+export function TestResults({ answer, schemaText, onAdd }: TestResultsProps): JSX.Element {
+  const { passed, failed, undecided = 0, tests, coverage, mutants } = answer;
   return (
     <section aria-label={wording.results}>
       <p class={`verdict ${failed === 0 ? 'allowed' : 'refused'}`} role="status">
         <strong>{`${passed} ${wording.passed}`}</strong> <span>{`${failed} ${wording.failed}`}</span>
+        {undecided > 0 && <span>{` ${undecided} ${wording.undecided}`}</span>}
       </p>
       {failed > 0 && <FailureTable tests={tests.filter(({ ok }) => !ok)} />}
-      {coverage !== undefined && <Coverage policies={coverage.policies} />}
+      {coverage !== undefined && <Coverage policies={coverage.policies} schemaText={schemaText} />}
       {mutants !== undefined && <MutantTable mutants={mutants} onAdd={onAdd} />}
     </section>
   );
@@ -55,14 +59,20 @@ function FailureTable({ tests }: { readonly tests: readonly TestResult[] }): JSX
 
 const VALUES = ['true', 'false', 'unknown'] as const;
 
-/** Only leaves with a value that no test has seen. */
-function Coverage({ policies }: { readonly policies: readonly CoveredPolicy[] }): JSX.Element {
+interface CoverageProps {
+  readonly policies: readonly CoveredPolicy[];
+  readonly schemaText: string | undefined;
+}
+
+/** The painted text, and a table of the leaves with a value that no test has seen. */
+function Coverage({ policies, schemaText }: CoverageProps): JSX.Element {
   const open = policies.flatMap(({ path, leaves }) =>
     leaves.filter((leaf) => VALUES.some((value) => leaf[value] === 0)).map((leaf) => ({ path, leaf })),
   );
   return (
     <>
       <h2>{wording.coverage}</h2>
+      {schemaText !== undefined && <CoveredText text={schemaText} policies={policies} />}
       {open.length === 0 && <p class="hint">{wording.allCovered}</p>}
       {open.length > 0 && (
         <ScrollTable label={wording.coverage} titles={[wording.rules, wording.leaf, wording.neverSeen]}>

@@ -1,11 +1,11 @@
-/** Policy tests: a text, or files that are dropped or chosen; run by `bylaw dev`. */
+/** Policy tests: a text, or files that are dropped or chosen; run in the page, and under `bylaw dev` by SQL too. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem, schema } from '../../app/session-state.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
-import { runTests, type TestAnswer } from './test-answer.ts';
+import { runHere, runOnService, type TestAnswer, TestTextErrors } from './test-answer.ts';
 import { TestResults } from './test-results.tsx';
 
 const KEY = 'bylaw-studio:policy-tests';
@@ -61,10 +61,11 @@ function useTestRun(files: TestFiles): RunningTests {
     setRunning(true);
     setProblem(undefined);
     try {
-      setAnswer(await runTests(files, mutate));
+      const asked = { files, mutate };
+      setAnswer(hasDatabase() ? await runOnService(asked) : await runHere(schema.value?.text ?? '', asked));
     } catch (error) {
       setAnswer(undefined);
-      setProblem(noteProblem(error));
+      setProblem(problemOf(error));
     } finally {
       setRunning(false);
     }
@@ -75,11 +76,12 @@ function useTestRun(files: TestFiles): RunningTests {
 export function TestsPage(): JSX.Element {
   const [files, change] = useTestFiles();
   const { answer, problem, isRunning, run } = useTestRun(files);
-  const canRun = schema.value?.can_save === true;
+  const schemaText = schema.value?.text;
+  const canRun = (hasDatabase() || schemaText !== undefined) && !isRunning && Object.keys(files).length > 0;
   return (
     <main id="content" class="page" tabIndex={-1}>
       <h1>{wording.tests}</h1>
-      <p class="hint">{canRun ? wording.testsHint : wording.testsElsewhere}</p>
+      <p class="hint">{runHint()}</p>
       <FileDrop onFiles={(more) => change({ ...files, ...more })} />
       {Object.entries(files).map(([name, text]) => (
         <FileText
@@ -91,29 +93,35 @@ export function TestsPage(): JSX.Element {
         />
       ))}
       <div class="actions">
-        <button
-          type="button"
-          class="primary"
-          disabled={!canRun || isRunning || Object.keys(files).length === 0}
-          onClick={() => void run(false)}
-        >
+        <button type="button" class="primary" disabled={!canRun} onClick={() => void run(false)}>
           {isRunning ? wording.running : wording.runTests}
         </button>
-        <button
-          type="button"
-          disabled={!canRun || isRunning || Object.keys(files).length === 0}
-          title={wording.mutateHint}
-          onClick={() => void run(true)}
-        >
+        <button type="button" disabled={!canRun} title={wording.mutateHint} onClick={() => void run(true)}>
           {wording.runMutants}
         </button>
       </div>
       {problem !== undefined && <ProblemNote problem={problem} />}
       {answer !== undefined && (
-        <TestResults answer={answer} onAdd={(text) => change({ ...files, [freeName(files)]: text })} />
+        <TestResults
+          answer={answer}
+          schemaText={schemaText}
+          onAdd={(text) => change({ ...files, [freeName(files)]: text })}
+        />
       )}
     </main>
   );
+}
+
+const hasDatabase = (): boolean => schema.value?.can_save === true;
+
+function runHint(): string {
+  if (hasDatabase()) return wording.testsHint;
+  return schema.value?.text === undefined ? wording.testsOfSecret : wording.testsElsewhere;
+}
+
+function problemOf(error: unknown): ShownProblem {
+  if (!(error instanceof TestTextErrors)) return noteProblem(error);
+  return { text: wording.textErrors, fields: {}, others: error.errors, status: undefined, requestId: undefined };
 }
 
 /** A name that no file of the page has. */
