@@ -163,6 +163,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   second_factor: section('second_factor'),
   passkeys: section('passkeys'),
   cookie: section('cookie'),
+  studio: section('studio'),
   sessions: section('sessions'),
   mail: section('mail'),
   audit: section('audit'),

@@ -24,7 +24,7 @@ import { removeRecord } from './records/remove.ts';
 import { restoreRecord } from './records/restore.ts';
 import { updateRecord } from './records/update.ts';
 import { upsertRecord } from './records/upsert.ts';
-import { studioRoutes } from './studio/studio-pages.ts';
+import { studioRoutesAt } from './studio/studio-pages.ts';
 import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
 import { healthz, readyz } from './system/health.ts';
 import { metrics } from './system/metrics.ts';
@@ -77,14 +77,15 @@ export const routes: readonly DescribedRoute[] = [
 
 interface Served {
   readonly studio: boolean;
+  readonly studioPath: string;
   /** A folder with a front end. */
   readonly publicFolder?: string;
 }
 
 /** The routes, the pages of accounts, the studio, and the front end after them. */
-export const servedRoutes = ({ studio, publicFolder }: Served): readonly Route[] => [
+export const servedRoutes = ({ studio, studioPath, publicFolder }: Served): readonly Route[] => [
   ...routes,
   ...pageRoutes,
-  ...(studio ? studioRoutes : []),
+  ...(studio ? studioRoutesAt(studioPath) : []),
   ...(publicFolder === undefined ? [] : [publicFile]),
 ];

@@ -35,6 +35,7 @@ import {
   readTimezone,
   readUploads,
 } from './model/settings/settings.ts';
+import { readStudio } from './model/settings/studio-settings.ts';
 import { readTenantLayouts } from './model/tenant-layouts.ts';
 import { readChecks } from './rules/checks.ts';
 import { readConditions } from './rules/conditions.ts';
@@ -59,7 +60,6 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const declared = readDeclarations(source);
   if (declared === undefined) return { issues: inFileOrder(source.issues) };
   const { shape, roles, catalog, broken } = declared;
-
   const settings = { report: source.report.bind(source), roles, env };
   const register = readRegister(shape, settings);
   const publicRoles = registeredRoles({ roles, register });
@@ -104,6 +104,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     timezone: catalog.timezone,
     origins: readOrigins(shape, settings),
     cookie: readCookie(shape, settings),
+    studio: readStudio(shape, settings),
     redirects: readRedirects(shape, settings),
     proxies: readProxies(shape, settings),
     statements: readStatements(shape, { source, catalog, broken }),

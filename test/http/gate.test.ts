@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
 import { routes, servedRoutes } from '../../src/routes/index.ts';
+import { parseSchema } from '../../src/schema/load.ts';
 import type { Collection, Schema } from '../../src/schema/model/model.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
@@ -94,10 +95,19 @@ function withoutRules(schema: Schema): Schema {
 }
 
 test('a list names every open route', () => {
-  const open = servedRoutes({ studio: true, publicFolder: '.' })
+  const open = servedRoutes({ studio: true, studioPath: '/studio', publicFolder: '.' })
     .filter(({ door }) => door === 'public' || door === 'optional')
     .map(nameOf);
   expect(open.filter((name) => !OPEN.includes(name))).toEqual([]);
+});
+
+test('no path of the studio belongs to another route', () => {
+  const others = servedRoutes({ studio: true, studioPath: '/admin' })
+    .map(({ path }) => path.split('/')[1]!)
+    .filter((first) => first !== '' && first !== 'admin');
+  expect(new Set(others).size).toBeGreaterThan(7);
+  for (const first of new Set(others))
+    expect([first, parseSchema(`studio: { path: /${first} }`).issues[0]?.code]).toEqual([first, 'invalid_studio']);
 });
 
 test('every action has a door, and no two routes are one', () => {

@@ -922,6 +922,29 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     text: 'cookie: { domain: ⟦"a.example; Path=/x" }\n',
     codes: ['invalid_cookie'],
   },
+  {
+    about: 'a path of the studio without a slash',
+    text: 'studio: { path: ⟦admin }\n',
+    codes: ['invalid_studio'],
+    says: 'such as `/admin`',
+  },
+  {
+    about: 'a path of the studio in another spelling',
+    text: 'studio: { path: ⟦/Admin/ }\n',
+    codes: ['invalid_studio'],
+  },
+  {
+    about: 'a path of the studio that other routes have',
+    text: 'studio: { path: ⟦/api/studio }\n',
+    codes: ['invalid_studio'],
+    says: '`/api` belongs to other routes',
+  },
+  {
+    about: 'an origin of the studio with a path',
+    text: 'studio: { origins: [⟦https://admin.example/] }\n',
+    codes: ['invalid_origin'],
+    says: 'did you mean `https://admin.example`?',
+  },
   { about: 'a proxy that is not an address', text: 'proxies: [⟦10.0.0.0/33]\n', codes: ['invalid_proxy'] },
   {
     about: 'a provider without a secret',

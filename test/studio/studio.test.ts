@@ -1,5 +1,7 @@
 // @module-tag long
 /** `/studio`: how it is served, the schema that it reads, and its pages in Chromium. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codeOfApp } from '../auth/authenticator.ts';
@@ -14,6 +16,13 @@ import { serviceCases } from './service-cases.ts';
 import { StudioPage } from './studio-browser.ts';
 
 const HTML = { Accept: 'text/html' };
+
+/** `fetch` sends no other Host than that of the address. */
+async function answerOf(url: string, host: string) {
+  const sent = request(url, { headers: { ...HTML, Host: host } }).end();
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  return { status: answer.statusCode, text: (await answer.setEncoding('utf8').toArray()).join('') };
+}
 
 describeOnOne('the studio', (service) => {
   test('the page is one for everybody, and its assets are immutable, small and from here', async () => {
@@ -272,6 +281,28 @@ function inBrowser(service: TestService): void {
     serviceCases(service, () => studio);
   });
 }
+
+describeOnOne(
+  'a studio at another path, for one origin',
+  (service) => {
+    test('its pages and assets are there and nowhere else, for the host of the origin alone', async () => {
+      const [inner, other] = ['admin.example.org', 'app.example.org'];
+      const at = (path: string, host: string) => answerOf(`${service.url}${path}`, host);
+      const { status, text } = await at('/ops/admin/data/documents', inner);
+      expect([status, text.includes('data-root="/ops/admin"')]).toEqual([200, true]);
+      const [, script] = text.match(/src="(\/ops\/admin\/assets\/[^"]+)"/)!;
+      const paths = ['/ops/admin', script!, '/playground'];
+      const statuses = async (host: string) =>
+        (await Promise.all(paths.map((path) => at(path, host)))).map((each) => each.status);
+      expect(await statuses(inner)).toEqual([200, 200, 200]);
+      expect(await statuses(other)).toEqual([404, 404, 404]);
+      expect((await at('/studio', inner)).status).toBe(404);
+      expect((await at('/', inner)).text).toContain('href="/ops/admin"');
+      expect((await at('/', other)).text).not.toContain('/ops/admin');
+    });
+  },
+  { schema: `studio: { path: /ops/admin, origins: ['https://admin.example.org'] }\n` },
+);
 
 describeOnOne(
   'a service without the studio',

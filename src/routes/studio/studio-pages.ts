@@ -1,4 +1,4 @@
-/** `/studio` and `/playground`, their pages, and the files that they load. Not in the OpenAPI document. */
+/** The studio and `/playground`, their pages, and the files that they load. Not in the OpenAPI document. */
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
 import { StaticText } from '../../http/answer/static-text.ts';
@@ -6,6 +6,7 @@ import { notFoundProblem } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
 import { pageHtml } from './page-html.ts';
 import { loadBundle, type PageName, type StudioBundle } from './studio-bundle.ts';
+import { hasStudio } from './studio-origin.ts';
 
 /** Only our own files, and the style that the editor writes into a page with this nonce; no script makes markup from text. */
 const policyOf = (nonce: string): string =>
@@ -23,8 +24,13 @@ const policyOf = (nonce: string): string =>
     "trusted-types 'none'",
   ].join('; ');
 
+interface PagePlace {
+  readonly nonce: string;
+  /** The path of the studio. */
+  readonly root: string;
+}
 interface StudioTexts {
-  readonly pageWith: (nonce: string) => string;
+  readonly pageWith: (place: PagePlace) => string;
   readonly assets: ReadonlyMap<string, StaticText>;
 }
 
@@ -44,11 +50,12 @@ function textsOf({ script, style, files }: StudioBundle): StudioTexts {
     const type = name.endsWith('.css') ? 'text/css' : 'text/javascript';
     return [name, new StaticText(`${type}; charset=utf-8`, text, 'immutable')] as const;
   });
-  const addresses = { script: `/studio/assets/${script}`, style: `/studio/assets/${style}` };
-  return { pageWith: (nonce) => pageHtml({ ...addresses, nonce }), assets: new Map(assets) };
+  const pageWith = ({ nonce, root }: PagePlace): string =>
+    pageHtml({ script: `${root}/assets/${script}`, style: `${root}/assets/${style}`, nonce, root });
+  return { pageWith, assets: new Map(assets) };
 }
 
-async function sendPage(ctx: Context, name: PageName): Promise<void> {
+async function sendPage(ctx: Context, name: PageName, root: string): Promise<void> {
   const { pageWith } = await textsOfPage(name);
   const nonce = randomBytes(16).toString('base64');
   ctx.set({
@@ -58,36 +65,40 @@ async function sendPage(ctx: Context, name: PageName): Promise<void> {
     'Cache-Control': 'no-cache',
   });
   ctx.type = 'text/html; charset=utf-8';
-  ctx.body = pageWith(nonce);
+  ctx.body = pageWith({ nonce, root });
 }
 
-const pageRoute = (path: string, name: PageName = 'studio'): Route => ({
-  method: 'GET',
-  path,
-  door: 'public',
-  accepts: 'any',
-  handle: (ctx) => sendPage(ctx, name),
-});
+/** A page has a name, and the name of its subject where it has one. */
+export function studioRoutesAt(root: string): readonly Route[] {
+  const pageRoute = (path: string, name: PageName = 'studio'): Route => ({
+    method: 'GET',
+    path,
+    door: 'public',
+    accepts: 'any',
+    async handle(ctx, { schema }) {
+      if (!hasStudio(ctx, schema)) throw notFoundProblem();
+      await sendPage(ctx, name, root);
+    },
+  });
+  return [
+    assetRoute(root),
+    pageRoute(root),
+    pageRoute(`${root}/:page`),
+    pageRoute(`${root}/:page/:subject`),
+    pageRoute('/playground', 'playground'),
+  ];
+}
 
-const asset: Route = {
+const assetRoute = (root: string): Route => ({
   method: 'GET',
-  path: '/studio/assets/:file',
+  path: `${root}/assets/:file`,
   door: 'public',
   accepts: 'any',
-  async handle(ctx) {
+  async handle(ctx, { schema }) {
     const file = String(ctx.params.file);
     const name: PageName = file.startsWith('playground-') ? 'playground' : 'studio';
-    const found = (await textsOfPage(name)).assets.get(file);
+    const found = hasStudio(ctx, schema) ? (await textsOfPage(name)).assets.get(file) : undefined;
     if (found === undefined) throw notFoundProblem();
     await found.send(ctx);
   },
-};
-
-/** A page has a name, and the name of its subject where it has one. */
-export const studioRoutes: readonly Route[] = [
-  asset,
-  pageRoute('/studio'),
-  pageRoute('/studio/:page'),
-  pageRoute('/studio/:page/:subject'),
-  pageRoute('/playground', 'playground'),
-];
+});

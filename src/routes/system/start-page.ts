@@ -1,10 +1,12 @@
 /** The page at `/`: what this is, and where to go on. With `--public`, the front end. */
 import { createHash } from 'node:crypto';
+import type { Context } from 'koa';
 import { TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { notFoundProblem } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 import { html } from '../pages/escaped.ts';
+import { hasStudio } from '../studio/studio-origin.ts';
 
 const STYLE = `
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
@@ -16,16 +18,17 @@ dd{margin:0}`;
 const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;
 
 /** The same for everybody: it shows nothing of the collections and of their records. */
-function drawStartPage({ schema, config, workshop }: App): string {
+function drawStartPage(ctx: Context, { schema, config, workshop }: App): string {
   const { appName } = schema.mail;
   const title = html(appName ?? 'bylaw');
   const change =
     workshop === undefined
       ? ''
       : '<li>Change <code>bylaw.yaml</code> and save it: this service follows, and its log shows each error.</li>';
-  const studio = config.studio
-    ? '<dt><a href="/studio">/studio</a></dt><dd>the records, for people, and the policies, for administrators</dd>'
-    : '';
+  const studio =
+    config.studio && hasStudio(ctx, schema)
+      ? `<dt><a href="${schema.studio.path}">${schema.studio.path}</a></dt><dd>the records, for people, and the policies, for administrators</dd>`
+      : '';
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${STYLE}</style></head>
 <body><h1>${title}</h1>
@@ -68,6 +71,6 @@ export const startPage = route({
     }
     ctx.set('Content-Security-Policy', PAGE_POLICY);
     ctx.type = 'text/html; charset=utf-8';
-    ctx.body = drawStartPage(app);
+    ctx.body = drawStartPage(ctx, app);
   },
 });

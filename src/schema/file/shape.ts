@@ -676,6 +676,18 @@ export const schemaShape = z.strictObject({
     }),
     'the session cookie',
   ),
+  studio: key(
+    z.strictObject({
+      path: key(z.string(), 'the path of the pages; read at the start', {
+        default: '/studio',
+        examples: ['/admin'],
+      }),
+      origins: key(names.min(1), 'the origins at which they answer; default: each that leads to the service', {
+        examples: [['https://admin.example.com']],
+      }),
+    }),
+    'the pages for people',
+  ),
   conditions: key(z.record(z.string(), policy), 'named conditions, by their name and typed parameters', {
     examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
   }),

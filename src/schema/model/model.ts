@@ -30,6 +30,12 @@ export interface CookieOptions {
   readonly domain: string | undefined;
 }
 
+/** The pages for people. `origins`: elsewhere they are not found; undefined: each origin has them. */
+export interface StudioOptions {
+  readonly path: string;
+  readonly origins: readonly string[] | undefined;
+}
+
 export interface Schema {
   /** The path as given, for messages. */
   readonly file: string;
@@ -58,6 +64,7 @@ export interface Schema {
   /** Exact origins (`https://app.example`). */
   readonly origins: readonly string[];
   readonly cookie: CookieOptions;
+  readonly studio: StudioOptions;
   /** The beginnings of the addresses of native apps. */
   readonly redirects: readonly string[];
   /** Addresses or CIDR ranges whose X-Forwarded-For counts. */

@@ -6,7 +6,7 @@ import { ProblemNote } from '../parts/problem-note.tsx';
 import { wording } from '../wording.ts';
 import { CommandPalette, isPaletteOpen } from './command-palette.tsx';
 import { areKeysShown, StudioKeys } from './key-list.tsx';
-import { address, pathTo } from './page-address.ts';
+import { address, pathTo, ROOT } from './page-address.ts';
 import { openPages, PAGES } from './page-list.ts';
 import { density, isEditingOn, isOwnMachine, theme } from './preferences.ts';
 import { hasEnded, loadSession, schema, session, signOut } from './session-state.ts';
@@ -63,7 +63,7 @@ function Header(): JSX.Element {
   );
   return (
     <header class="top">
-      <a class="brand" href="/studio">
+      <a class="brand" href={ROOT}>
         bylaw
       </a>
       <nav ref={navigation} aria-label={wording.pages}>

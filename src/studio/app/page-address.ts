@@ -1,7 +1,8 @@
 /** The address of the page: `/studio/PAGE/SUBJECT?…`. It holds all that a link must show again. */
 import { signal } from '@preact/signals';
 
-const ROOT = '/studio';
+/** The service may serve the studio elsewhere. */
+export const ROOT = document.getElementById('studio')?.dataset.root ?? '/studio';
 
 export interface PageAddress {
   readonly page: string;

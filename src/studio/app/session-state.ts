@@ -3,6 +3,7 @@ import { computed, signal } from '@preact/signals';
 import { service } from '../data/api-service.ts';
 import { type ShownProblem, shownProblemOf } from '../data/problem-words.ts';
 import { fetchSchema, type ServedCollection, type ServedSchema } from '../data/schema-answer.ts';
+import { ROOT } from './page-address.ts';
 
 export type StudioSession =
   | { readonly kind: 'loading' | 'signed-out' }
@@ -57,5 +58,5 @@ async function signedIn({ id }: { readonly id?: unknown }): Promise<void> {
 export async function signOut(): Promise<void> {
   await service.logout();
   // Nothing of the former user stays in memory.
-  location.assign('/studio');
+  location.assign(ROOT);
 }
