@@ -329,6 +329,7 @@ export const wording = {
   undecided: 'left to bylaw test',
   testsOfSecret:
     'The schema holds a secret, so this page does not have it. Name the secret with client_secret_env, or run bylaw test.',
+  changeRoles: 'Change the roles of rule',
   textErrors: 'The texts have errors.',
   dropTests: 'Drop *.policy.yaml files here, or choose them',
   removeFile: 'Remove',

@@ -88,6 +88,13 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
       );
       await studio.page.send('Page.reload');
       await studio.until('.changed');
+      await studio.click('li:last-child > .rule .rule-roles summary');
+      await studio.click('li:last-child > .rule .rule-roles input[value=admin]');
+      await studio.page.until(`document.querySelector('li:last-child > .rule summary').textContent === 'Roles: admin'`);
+      await studio.page.until(`document.querySelector('.file-text').value.includes(
+        '        - roles: [admin]\\n          when: \\'@record.status = "published" and')`);
+      expect(await studio.faults()).toEqual([]);
+      await studio.shot('policies-roles');
       await studio.click('.rule button', 'Remove rule 3');
       await studio.page.until(`document.querySelector('.changed') === null`);
       await studio.click('.draft-actions button', 'Discard the edits');

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseSchema } from '../../src/schema/load.ts';
-import { type RulePath, readRules, withoutRule, withRule } from '../../src/studio/editor/schema-text.ts';
+import { type RulePath, readRules, withoutRule, withRoles, withRule } from '../../src/studio/editor/schema-text.ts';
 
 const SAMPLE = readFileSync(join(import.meta.dirname, '../../bylaw.yaml'), 'utf8');
 const FORMS = `# Kept.
@@ -70,6 +70,25 @@ describe('rules in the text of a schema', () => {
     expect(none).toContain('update:\n        # A comment stays.\n        []');
     expect(parseSchema(none).schema!.collections.get('posts')!.access.update).toEqual([]);
     expect(parseSchema(withoutRule(FORMS, of('posts', 'access', 'read'), 0)!).schema).toBeDefined();
+  });
+
+  test.each([
+    ['an expression', of('posts', 'access', 'read'), 0, ['admin'], "{ roles: [admin], when: '@record.score > 1' }"],
+    ['a boolean', of('posts', 'access', 'list'), 0, ['admin'], "{ roles: [admin], when: 'true' }"],
+    ['roles alone', of('posts', 'access', 'update'), 0, ['editor', 'admin'], '- roles: [editor, admin]'],
+    ['the last role', of('posts', 'access', 'update'), 0, [], "- { when: 'false' }"],
+    ['a condition on lines', of('posts', 'access', 'update'), 1, ['member'], '- roles: [member]\n          when: >-'],
+    ['a rule on one line', of('notes', 'access', 'read'), 0, ['member'], '[{ roles: [member] }]'],
+  ] as const)('the roles of %s change in their place', (_, path, index, roles, written) => {
+    const before = shown(FORMS, path);
+    const changed = withRoles(FORMS, path, { index, roles })!;
+    expect(changed).toContain(written);
+    const { when, ...others } = before[index]!;
+    const condition = when ?? (roles.length === 0 ? 'false' : undefined);
+    const expected = { ...others, roles, ...(condition !== undefined && { when: condition }) };
+    expect(shown(changed, path)).toEqual(before.toSpliced(index, 1, expected));
+    expect(parseSchema(changed).issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+    for (const comment of FORMS.matchAll(/#.*/g)) expect(changed).toContain(comment[0]);
   });
 
   test('the place of a condition has its quotes', () => {

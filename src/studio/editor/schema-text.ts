@@ -71,6 +71,31 @@ export function withoutRule(text: string, path: RulePath, index: number): string
   return text.slice(0, start) + (next < 0 ? '' : text.slice(next + 1));
 }
 
+interface RuleRoles {
+  readonly index: number;
+  readonly roles: readonly string[];
+}
+/** The condition of a rule that loses its last role, and had no condition. */
+const NEVER = 'false';
+
+/** The text with these roles in the rule of this index. Undefined: they cannot be written there. */
+export function withRoles(text: string, path: RulePath, { index, roles }: RuleRoles): string | undefined {
+  const rule = readRules(text, path)?.[index];
+  const { node, rest } = walk(parseDocument(text).contents, path);
+  if (rule === undefined || rest.length > 0 || node === null) return undefined;
+  const item = isSeq(node) ? (node.items[index] as Node) : node;
+  const given = isMap(item) ? (item.get('roles', true) as Node | undefined) : undefined;
+  const written = `[${roles.join(', ')}]`;
+  if (roles.length > 0 && isSeq(given) && given.flow === true) return spliced(text, placeOf(text, given), written);
+  if (roles.length > 0 && isMap(item) && given === undefined) {
+    const { offset } = placeOf(text, item);
+    if (item.flow) return spliced(text, { offset: offset + 1, length: 0 }, ` roles: ${written},`);
+    return spliced(text, { offset, length: 0 }, `roles: ${written}\n${indentAt(text, offset)}`);
+  }
+  const when = roles.length === 0 ? { when: rule.when ?? NEVER } : {};
+  return spliced(text, placeOf(text, item), printRule({ ...rule, ...when, roles }));
+}
+
 function writeRules(text: string, path: RulePath, rules: readonly TextRule[]): string | undefined {
   const { node, rest } = walk(parseDocument(text).contents, path);
   if (node === null || isAlias(node)) return undefined;

@@ -25,6 +25,7 @@ export interface DraftedSet {
 export interface RuleChanges {
   readonly add: (rule: DraftedRule) => void;
   readonly remove: (index: number) => void;
+  readonly setRoles: (index: number, roles: readonly string[]) => void;
 }
 
 export function useDraftedSet(collection: string, set: RuleSet): DraftedSet {
@@ -78,6 +79,7 @@ function changesOf(
     change: {
       add: (rule) => keep(text.withRule(drafted, path, rule)),
       remove: (index) => keep(text.withoutRule(drafted, path, index)),
+      setRoles: (index, roles) => keep(text.withRoles(drafted, path, { index, roles })),
     },
   };
 }

@@ -24,7 +24,11 @@ export function RuleList({ collection, set, drafted: { shown, change } }: RuleLi
           <li key={i}>
             <article class="rule">
               <header>
-                <p>{rule.roles.length === 0 ? wording.anyCaller : `${wording.roles}: ${rule.roles.join(', ')}`}</p>
+                <RuleRoles
+                  roles={rule.roles}
+                  number={i + 1}
+                  onChoose={change && ((roles) => change.setRoles(i, roles))}
+                />
                 {change !== undefined && (
                   <button type="button" aria-label={`${wording.removeRule} ${i + 1}`} onClick={() => change.remove(i)}>
                     {wording.removeTerm}
@@ -38,6 +42,24 @@ export function RuleList({ collection, set, drafted: { shown, change } }: RuleLi
       </ol>
       {change !== undefined && <NewRule change={change} />}
     </div>
+  );
+}
+
+interface RuleRolesProps {
+  readonly roles: readonly string[];
+  readonly number: number;
+  /** Undefined: the page cannot write the file. */
+  readonly onChoose: ((roles: readonly string[]) => void) | undefined;
+}
+
+function RuleRoles({ roles, number, onChoose }: RuleRolesProps): JSX.Element {
+  const text = roles.length === 0 ? wording.anyCaller : `${wording.roles}: ${roles.join(', ')}`;
+  if (onChoose === undefined) return <p>{text}</p>;
+  return (
+    <details class="rule-roles">
+      <summary aria-label={`${text}. ${wording.changeRoles} ${number}`}>{text}</summary>
+      <RoleChoice chosen={roles} onChoose={onChoose} />
+    </details>
   );
 }
 
