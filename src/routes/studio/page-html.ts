@@ -1,4 +1,6 @@
 /** The document of a page, which loads a script and a style. Not a route. */
+import { DEFAULT_STUDIO_PATH } from '../../schema/model/settings/studio-settings.ts';
+
 interface PageFiles {
   readonly script: string;
   readonly style: string;
@@ -10,7 +12,13 @@ interface PageFiles {
   readonly root?: string;
 }
 
-export const pageHtml = ({ script, style, policy, nonce, root = '/studio' }: PageFiles): string => `<!doctype html>
+export const pageHtml = ({
+  script,
+  style,
+  policy,
+  nonce,
+  root = DEFAULT_STUDIO_PATH,
+}: PageFiles): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 ${policy === undefined ? '' : `<meta http-equiv="Content-Security-Policy" content="${policy}">`}
 <meta name="color-scheme" content="light dark"><title>bylaw studio</title><link rel="icon" href="data:,">
