@@ -1,4 +1,4 @@
-/** What the rules of a schema give to the request of a question. Runs without Node and without a database. */
+/** The access of the request of a question, by the rules of a schema. Runs without Node and without a database. */
 import { decide } from '../policy/access.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import type { AccessContext, Store } from '../records/access-context.ts';

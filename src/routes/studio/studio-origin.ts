@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Schema } from '../../schema/model/model.ts';
 
-/** By the Host header, as the service checks it elsewhere; a proxy may speak https for the service, so the scheme is taken as listed. */
+/** The Host header decides, as elsewhere. A proxy may speak https for the service, so the scheme is taken as listed. */
 export function hasStudio(ctx: Context, { studio }: Pick<Schema, 'studio'>): boolean {
   const host = ctx.get('Host');
   return studio.origins?.some((origin) => isOfHost(origin, host)) ?? true;

@@ -1,4 +1,4 @@
-/** Where the studio is served. */
+/** The path and the origins of the studio. */
 import { hintOf } from '../../../../grammar/suggest.ts';
 import type { SchemaFile } from '../../file/shape.ts';
 import type { StudioOptions } from '../model.ts';

@@ -102,7 +102,7 @@ function paintedLeaf(text: string, starts: readonly number[], leaf: CoveredLeaf)
   return { start, end: start + leaf.text.length, cover, counts };
 }
 
-/** Of leaves within leaves, and of rules that share a text, the first. */
+/** The first of leaves that overlap: a leaf holds others, and rules share a text. */
 function withoutOverlaps(leaves: readonly PaintedLeaf[]): readonly PaintedLeaf[] {
   let end = 0;
   return leaves

@@ -53,13 +53,13 @@ interface AskedTests {
   readonly mutate: boolean;
 }
 
-/** By the predicate and by SQL. Throws BylawError. */
+/** The service runs the tests by the predicate and by SQL. Throws BylawError. */
 export async function runOnService({ files, mutate }: AskedTests): Promise<TestAnswer> {
   const body = { files, ...(mutate && { mutate }) };
   return (await transport.json<{ readonly data: TestAnswer }>('/api/_test', { method: 'POST', body })).data;
 }
 
-/** By the predicate alone, in the page. Throws TestTextErrors. @param text of the schema */
+/** The page runs the tests by the predicate alone. Throws TestTextErrors. @param text of the schema */
 export async function runHere(text: string, asked: AskedTests): Promise<TestAnswer> {
   const { runInPage } = await import('bylaw:page-tests');
   const run = await runInPage({ text, ...asked });
