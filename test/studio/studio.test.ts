@@ -163,6 +163,18 @@ function inBrowser(service: TestService): void {
       expect(
         await studio.page.evaluate(`document.querySelectorAll('.grid img, .grid a[href^="javascript"]').length`),
       ).toBe(0);
+      // A right-to-left text ends at the left of its cell, and begins at the right.
+      const gaps = `(() => {
+        const cell = document.querySelector('.rows [data-cell="0-0"]');
+        const before = cell.textContent;
+        const range = document.createRange();
+        cell.textContent = 'שלום (1)';
+        range.selectNodeContents(cell);
+        const [text, box] = [range.getBoundingClientRect(), cell.getBoundingClientRect()];
+        cell.textContent = before;
+        return [text.left - box.left > 30, box.right - text.right < 30];
+      })()`;
+      expect(await studio.page.evaluate(gaps)).toEqual([true, true]);
       await studio.page.evaluate(`document.querySelector('.grid').scrollTop = 1e6`);
       await studio.page.until(`document.querySelector('.rows').style.height === '8000px'`);
       expect(await studio.page.evaluate(`document.querySelectorAll('.rows .row').length`)).toBeLessThan(60);
