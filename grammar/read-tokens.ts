@@ -299,7 +299,7 @@ export function readStringToken(token: IToken, report: TokenReport): Text {
     respell(report, token, { right: JSON.stringify(inner), code: 'curly_quotes', message });
     return { kind: 'text', value: inner, span: spanOf(token) };
   }
-  const value = /[\\\u0000-\u001f]/.test(inner) ? unescaped(inner, token.startOffset + 1, report) : inner;
+  const value = /[\\\u0000-\u001f]/.test(inner) ? unescapedString(inner, token.startOffset + 1, report) : inner;
   if (!value.isWellFormed() || value.includes('\0')) {
     const message = 'a string with a NUL or a lone surrogate cannot be stored, so nothing equals it';
     reportIssue(report, { code: 'text_unstorable', message, span: spanOf(token) });
@@ -307,7 +307,7 @@ export function readStringToken(token: IToken, report: TokenReport): Text {
   return { kind: 'text', value, span: spanOf(token) };
 }
 
-function unescaped(inner: string, offset: number, report: TokenReport): string {
+function unescapedString(inner: string, offset: number, report: TokenReport): string {
   return inner.replaceAll(
     /\\(u[0-9a-fA-F]{4}|[\s\S])|[\u0000-\u001f]/g,
     (whole, code: string | undefined, at: number) => {

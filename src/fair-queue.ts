@@ -46,7 +46,7 @@ interface Waiting {
 }
 
 /** The tasks that wait, by their callers; the caller whose turn is next is the first. INVARIANT: no list is empty. */
-type Turns = Map<string, Waiting[]>;
+type WaitingByCaller = Map<string, Waiting[]>;
 
 /** Ends a task, once; `isTypical` unless its time says nothing of the next ones. */
 export type Leave = (isTypical?: boolean) => void;
@@ -57,8 +57,8 @@ export class FairQueue {
   /** A time of the clock of `performance`: since then, one caller alone has had places, the service aside. */
   soleSince = Number.NEGATIVE_INFINITY;
   readonly #options: FairQueueOptions;
-  readonly #turns: Turns = new Map();
-  readonly #keptTurns: Turns = new Map();
+  readonly #turns: WaitingByCaller = new Map();
+  readonly #keptTurns: WaitingByCaller = new Map();
   /** Places by the caller who has them. */
   readonly #held = new Map<string, number>();
   readonly #resting = new Set<string>();
@@ -204,7 +204,7 @@ export class FairQueue {
     };
   }
 
-  #startNext(turns: Turns, isKept: boolean): void {
+  #startNext(turns: WaitingByCaller, isKept: boolean): void {
     while (turns.size > 0) {
       const id = this.#nextOf(turns, isKept);
       if (id === undefined) return;
@@ -221,7 +221,7 @@ export class FairQueue {
    * The first caller in turn who has less than their share; the first of all where each has it. Undefined: no place is
    * free for any of them, or all rest.
    */
-  #nextOf(turns: Turns, isKept: boolean): string | undefined {
+  #nextOf(turns: WaitingByCaller, isKept: boolean): string | undefined {
     const share = Math.max(1, Math.floor(this.places * SHARE));
     const ids = [...turns].flatMap(([id, own]) =>
       this.#hasPlaceFor(id, isKept) && this.#nextIn(id, own) >= 0 ? [id] : [],
@@ -235,7 +235,7 @@ export class FairQueue {
   }
 }
 
-function remove(turns: Turns, id: string, waiting: Waiting): void {
+function remove(turns: WaitingByCaller, id: string, waiting: Waiting): void {
   const own = turns.get(id)!;
   own.splice(own.indexOf(waiting), 1);
   if (own.length === 0) turns.delete(id);

@@ -15,7 +15,7 @@ const MALLOC = { MALLOC_TRIM_THRESHOLD_: '1048576', MALLOC_ARENA_MAX: '2' };
  * MiB of each half of the young generation. V8 lets it grow to 64 in a heap of 4 GiB, for no speed, and chooses less in a
  * small heap. Half as much serves as fast beside an embedded engine, which takes most of the time.
  */
-const HALF = '--max-semi-space-size';
+const SEMI_SPACE_OPTION = '--max-semi-space-size';
 const isEmbedded = !env.DATABASE_URL && !process.argv.some((arg) => arg.startsWith('--database-url'));
 const HALF_MIB = isEmbedded ? 16 : 32;
 /** Bytes of the heap in which V8's own choice is more. */
@@ -24,12 +24,12 @@ const isServing = process.argv[2] === 'serve' && process.platform === 'linux';
 // A process that has a parent's channel would lose it.
 if (isServing && env.MALLOC_TRIM_THRESHOLD_ === undefined && process.send === undefined) {
   const isLarge = getHeapStatistics().heap_size_limit > LARGE_HEAP;
-  const halves = isLarge && !env.NODE_OPTIONS?.includes(HALF) ? [`${HALF}=${HALF_MIB}`] : [];
+  const halves = isLarge && !env.NODE_OPTIONS?.includes(SEMI_SPACE_OPTION) ? [`${SEMI_SPACE_OPTION}=${HALF_MIB}`] : [];
   const args = [process.execPath, ...halves, ...process.execArgv, ...process.argv.slice(1)];
   process.execve?.(process.execPath, args, { ...MALLOC, ...env });
 }
 // The option would replace the limits that threads are given.
-setFlagsFromString(`${HALF}=0`);
+setFlagsFromString(`${SEMI_SPACE_OPTION}=0`);
 
 // The process that is replaced loads nothing else.
 const { reasonOf, runCommand } = await import('./cli/index.ts');

@@ -1,5 +1,6 @@
 /** `bylaw diff OLD NEW`: what each rule of a schema newly allows and no longer allows, with an example of each. */
 import { ConfigError } from '../config.ts';
+import { ReplayDisagreement } from '../workbench/decided-by-sql.ts';
 import { compareSchemas } from '../workbench/diff/compare-schemas.ts';
 import {
   diffDocument,
@@ -10,7 +11,6 @@ import {
   failsOn,
 } from '../workbench/diff/diff-document.ts';
 import { withReplays } from '../workbench/memory-database.ts';
-import { ReplayDisagreement } from '../workbench/replay.ts';
 import { budgetOf } from './support/budget.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { reportDisagreement } from './support/disagreement.ts';

@@ -61,7 +61,7 @@ async function traced(args: Arguments, { db, schema }: OpenDatabase): Promise<Tr
       traceOf(await questionOf(asked, { store, q, asker: null, findKey: keyFinder(db, schema) })),
     );
   } catch (error) {
-    if (error instanceof Problem || error instanceof Refusal) throw new ConfigError(issuesOf(error));
+    if (error instanceof Problem || error instanceof Refusal) throw new ConfigError(issueLinesOf(error));
     throw error;
   }
 }
@@ -108,7 +108,7 @@ function queryArgument(pairs: readonly string[]): Record<string, string | string
 const FLAGS: Readonly<Record<string, string>> = { id: '--record', data: '--set' };
 
 /** Each error at its flag: `--set: /data/title: …`. */
-function issuesOf({ message, errors }: Problem | Refusal): readonly string[] {
+function issueLinesOf({ message, errors }: Problem | Refusal): readonly string[] {
   if (errors.length === 0) return [message];
   return errors.map(({ pointer = '', detail }) => {
     const [, key = '', ...rest] = pointer.split('/');

@@ -1,11 +1,11 @@
 /** `bylaw prove`: decides the statements of the schema about all rules together, each refutation with a counterexample. */
 import { schemaFileOf } from '../config.ts';
 import type { Schema } from '../schema/model/model.ts';
+import { ReplayDisagreement } from '../workbench/decided-by-sql.ts';
 import { GUEST_NOTE } from '../workbench/guest-note.ts';
 import { withReplays } from '../workbench/memory-database.ts';
 import { proveStatements, type StatementResult } from '../workbench/prove/decide-statements.ts';
 import { proofDocument, proofLines } from '../workbench/prove/prove-document.ts';
-import { ReplayDisagreement } from '../workbench/replay.ts';
 import { budgetOf } from './support/budget.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { reportDisagreement } from './support/disagreement.ts';

@@ -11,12 +11,12 @@ const VALUE: Json = { enum: ['true', 'false', 'unknown', null], description: 'nu
 const RESIDUAL: Json = { enum: ['allow', 'deny', 'depends'], description: 'By the request alone.' };
 
 /** The accounts are last: fewer callers may ask about them. */
-const firstOf = ({ collections }: OperationScope['schema']): string | undefined =>
+const firstPlainOf = ({ collections }: OperationScope['schema']): string | undefined =>
   [...collections.values()].toSorted((a, b) => Number(a.kind !== 'plain') - Number(b.kind !== 'plain'))[0]?.name;
 
 export const explainRequest: Shape = ({ define, schema }) =>
   define('ExplainRequest', {
-    examples: [{ collection: firstOf(schema), action: 'list' }],
+    examples: [{ collection: firstPlainOf(schema), action: 'list' }],
     ...object(
       {
         collection: { type: 'string', enum: [...schema.collections.keys()] },

@@ -34,10 +34,10 @@ function problemsOf(operation: Operation, scope: OperationScope): readonly Probl
     ...problems.flatMap((each) => (typeof each === 'function' ? each(scope) : [each])),
   ];
   // The order is that of the table, which is sorted by status.
-  return CODES.filter((code) => codes.includes(code));
+  return PROBLEM_CODES.filter((code) => codes.includes(code));
 }
 
-const CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
+const PROBLEM_CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
 
 /** Shared responses, each named by the codes that it can hold: clients get a union of them to switch on. */
 export class ProblemResponses {
@@ -116,7 +116,7 @@ export const PROBLEM_SCHEMA: Json = {
     title: { type: 'string' },
     status: { type: 'integer' },
     detail: { type: 'string', description: 'For people; it can change.' },
-    code: { type: 'string', enum: CODES, description: 'Stable; switch on it.' },
+    code: { type: 'string', enum: PROBLEM_CODES, description: 'Stable; switch on it.' },
     request_id: { type: 'string' },
     operation: { type: 'integer', description: 'Of a batch: the index of the operation that failed.' },
     errors: {

@@ -45,9 +45,9 @@ interface Typed extends Pick<Schema, 'collections'> {
   readonly names: TypeNames;
 }
 
-const ID = 'Id';
+const ID_TYPE = 'Id';
 const idTypeOf = (collection: Collection): string =>
-  keyOf(collection).kind === 'uuid' ? ID : keyKindOf(collection).typescript({});
+  keyOf(collection).kind === 'uuid' ? ID_TYPE : keyKindOf(collection).typescript({});
 const idTypeIn = ({ collections }: Typed, relation: Relation): string =>
   idTypeOf(present(collections.get(relation.collection), `collection ${relation.collection}`));
 
@@ -73,7 +73,7 @@ function typeEntry(collection: Collection, names: TypeNames): string {
   const type = typescriptType(name, names);
   const create = name === 'users' ? 'never' : `${type}Create`;
   const id = idTypeOf(collection);
-  const written = `${type} | ${id === ID ? 'IdOnly' : `{ id: ${id} }`}`;
+  const written = `${type} | ${id === ID_TYPE ? 'IdOnly' : `{ id: ${id} }`}`;
   const parts = [
     `record: ${type}`,
     `written: ${written}`,
@@ -181,7 +181,7 @@ function writableLine(writable: Writable, of: Typed, required: boolean): string 
     case 'members': {
       const id = idTypeIn(of, writable.relation);
       const lists = ['set', 'add', 'remove'].map((key) => `${key}?: ${id}[]`).join('; ');
-      return `${name}: ${id === ID ? 'MemberChange' : `{ ${lists} }`};`;
+      return `${name}: ${id === ID_TYPE ? 'MemberChange' : `{ ${lists} }`};`;
     }
   }
 }

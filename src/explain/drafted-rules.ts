@@ -20,7 +20,7 @@ export function readDraftedRules(
 ): readonly Policy[] | undefined {
   const given = typeof rules === 'string' ? [{ when: rules }] : rules;
   if (given === undefined) return undefined;
-  if (!Array.isArray(given) || !given.every(isRule))
+  if (!Array.isArray(given) || !given.every(isDraftRule))
     return report('/rules', 'wrong_type', 'expected an expression, or a list of {"roles": […], "when": "…"}');
   const { policies, issues } = compileDraft(given, { schema, collection: name, action });
   for (const { index, code, message } of issues)
@@ -28,7 +28,7 @@ export function readDraftedRules(
   return issues.length > 0 ? undefined : policies;
 }
 
-const isRule = (given: unknown): given is DraftRule =>
+const isDraftRule = (given: unknown): given is DraftRule =>
   isObject(given) &&
   Object.keys(given).every((key) => key === 'roles' || key === 'when') &&
   (given.when === undefined || typeof given.when === 'string') &&

@@ -13,7 +13,7 @@ import type { Collection, Schema } from '../schema/model/model.ts';
 import { normalEmail } from '../schema/model/normal-email.ts';
 import { sql, text, uuid } from '../sql.ts';
 
-const SESSION_TYPES: ReadonlyMap<string, ScalarType> = new Map(SESSION_FACTS);
+export const SESSION_TYPES: ReadonlyMap<string, ScalarType> = new Map(SESSION_FACTS);
 
 export type ReportAsked = (pointer: string, code: string, detail: string) => undefined;
 

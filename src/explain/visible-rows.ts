@@ -35,7 +35,7 @@ export async function visibleRowsOf(source: VisibleSource, loaded: RowsInSight):
     rows.add(of, row);
     rows.walk(of, [row], inner);
   }
-  const sights = new Map<string, ReadonlyMap<string, Sight>>();
+  const sights = new Map<string, ReadonlyMap<string, RowSight>>();
   for (const [name, ids] of rows.ids) sights.set(name, await sightsOf(source, name, [...ids]));
   const visible = new VisibleRelated(source, related, sights);
   return { record: visible.masked(collection, record), related: visible };
@@ -82,7 +82,7 @@ interface WalkedNeed {
 }
 
 /** A row that the caller may read, and the members of it that the caller may not. */
-interface Sight {
+interface RowSight {
   readonly isReadable: boolean;
   readonly hidden: ReadonlySet<string>;
 }
@@ -91,11 +91,11 @@ async function sightsOf(
   { store, q, tenant, visibility }: VisibleSource,
   name: string,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, Sight>> {
+): Promise<ReadonlyMap<string, RowSight>> {
   const members = [...store.shape(name).collection.memberAccess.keys()];
   const verdicts = [
-    readCondition(visibility.records(name), 'x'),
-    ...members.map((member) => readCondition(visibility.member(name, member), 'x')),
+    readableCondition(visibility.records(name), 'x'),
+    ...members.map((member) => readableCondition(visibility.member(name, member), 'x')),
   ];
   const rows = await q.rows(sql`
     SELECT x.id, ${join(verdicts, ', ')}
@@ -111,7 +111,7 @@ async function sightsOf(
 }
 
 /** True, not null, where the caller may read. */
-function readCondition(rule: Readable | undefined, alias: string): Sql {
+function readableCondition(rule: Readable | undefined, alias: string): Sql {
   if (rule === undefined || rule.verdict === 'allow') return raw('TRUE');
   return rule.verdict === 'deny' ? raw('FALSE') : sql`(${rule.where(alias)}) IS TRUE`;
 }
@@ -119,9 +119,9 @@ function readCondition(rule: Readable | undefined, alias: string): Sql {
 class VisibleRelated implements Related {
   readonly #source: VisibleSource;
   readonly #related: Related;
-  readonly #sights: ReadonlyMap<string, ReadonlyMap<string, Sight>>;
+  readonly #sights: ReadonlyMap<string, ReadonlyMap<string, RowSight>>;
 
-  constructor(source: VisibleSource, related: Related, sights: ReadonlyMap<string, ReadonlyMap<string, Sight>>) {
+  constructor(source: VisibleSource, related: Related, sights: ReadonlyMap<string, ReadonlyMap<string, RowSight>>) {
     this.#source = source;
     this.#related = related;
     this.#sights = sights;
@@ -152,7 +152,7 @@ class VisibleRelated implements Related {
     return this.#sight(collection, row)?.isReadable === true;
   }
 
-  #sight(collection: string, row: Row): Sight | undefined {
+  #sight(collection: string, row: Row): RowSight | undefined {
     return this.#sights.get(collection)?.get(String(row.id));
   }
 }

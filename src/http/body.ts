@@ -161,12 +161,12 @@ function unsupported(detail: string): Problem {
 }
 
 /** The error types of raw-body for a client that closes the connection before or during the read. */
-const GONE = new Set(['request.aborted', 'stream.not.readable']);
+const LEFT_CLIENT_TYPES = new Set(['request.aborted', 'stream.not.readable']);
 
 function readingFailed(error: unknown, limit: number): unknown {
   const { status, type } = error as { status?: number; type?: string };
   if (status === 413) return bodyTooLarge(limit);
-  if (status === 400 || GONE.has(type ?? '')) {
+  if (status === 400 || LEFT_CLIENT_TYPES.has(type ?? '')) {
     return new Problem('malformed_json', 'the body ended before its announced length', { cause: error });
   }
   return error;

@@ -112,7 +112,7 @@ function comparableTypes(field: Field): readonly string[] {
   return kind.bounds === 'none' && !kind.hasEnum ? [] : kinds.map(({ column }) => column);
 }
 
-const MEASURES: Readonly<Partial<Record<FieldKind['bounds'], string>>> = {
+const SIZE_FUNCTIONS: Readonly<Partial<Record<FieldKind['bounds'], string>>> = {
   length: 'char_length',
   elements: 'cardinality',
 };
@@ -120,7 +120,7 @@ const MEASURES: Readonly<Partial<Record<FieldKind['bounds'], string>>> = {
 function boundRules(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
   const { min, max, enum: allowed } = field;
   const { bounds, literal, column: columnType, isBeyond, doc } = FIELD_KINDS[field.type];
-  const measure = MEASURES[bounds];
+  const measure = SIZE_FUNCTIONS[bounds];
   const measured = measure === undefined ? column : sql`${raw(measure)}(${column})`;
   const boundOf = (bound: number | string) => raw(measure === undefined ? literal(bound) : String(bound));
   const rules: [string, Sql][] = [];

@@ -180,7 +180,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
 
 function uniqueIndexOf({ table }: Collection, { name, member, columns }: UniqueIndexDefinition): UniqueIndex {
   const { where, ignoresCase } = member.uniqueKey!;
-  return { name, columns, ignoresCase, ...conditionOf(where, table) };
+  return { name, columns, ignoresCase, ...indexCondition(where, table) };
 }
 
 function exclusionOf(collection: Collection, key: NoOverlap): ExclusionKey {
@@ -190,7 +190,7 @@ function exclusionOf(collection: Collection, key: NoOverlap): ExclusionKey {
   const partitionNames = PARTITION_NUMBERS.map((partition) => exclusionName(collection, key, partition));
   const names = { name: exclusionName(collection, key), partitionNames };
   const columns = { on: places, from: from.column, to: to.column };
-  return { ...names, ...columns, range, ...unqualified(conditionOf(where, ROW)) };
+  return { ...names, ...columns, range, ...unqualified(indexCondition(where, ROW)) };
 }
 
 /** No table and no text of a schema has this name. */
@@ -202,17 +202,17 @@ const unqualified = ({ where, whereColumns }: Pick<UniqueIndex, 'where' | 'where
   whereColumns,
 });
 
-function conditionOf(policy: Policy | undefined, table: string): Pick<UniqueIndex, 'where' | 'whereColumns'> {
+function indexCondition(policy: Policy | undefined, table: string): Pick<UniqueIndex, 'where' | 'whereColumns'> {
   if (policy === undefined) return { whereColumns: [] };
   const where = policy.specialise(NO_REQUEST).where(table.slice(table.indexOf('.') + 1));
   invariant(where.params.length === 0, 'the condition of an index has no parameters');
-  return { where, whereColumns: ownColumns(policy.checked) };
+  return { where, whereColumns: namedColumns(policy.checked) };
 }
 
 /** The condition of an index reads no request. */
 const NO_REQUEST = { auth: null, query: {}, now: '1970-01-01T00:00:00.000000Z' };
 
-const ownColumns = (checked: Checked): readonly string[] =>
+const namedColumns = (checked: Checked): readonly string[] =>
   allOperandsOf(checked).flatMap((operand) => {
     if (operand.kind !== 'column') return [];
     if (operand.column.kind === 'field') return [operand.column.field.column];

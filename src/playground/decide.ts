@@ -6,7 +6,7 @@ import { lower } from '../policy/lower/lower.ts';
 import { bind, requestPlanOf } from '../policy/lower/specialise.ts';
 import type { Action, Checked, PolicyRequest, Row } from '../policy/types.ts';
 import type { Schema } from '../schema/model/model.ts';
-import type { World } from './world.ts';
+import type { World } from './read-world.ts';
 
 export type Outcome = 'allowed' | 'refused' | 'hidden';
 

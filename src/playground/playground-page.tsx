@@ -6,11 +6,11 @@ import { parseSchema } from '../schema/load.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { outcomeOf } from './decide.ts';
 import { hashOf, type PageState, stateOf } from './page-state.ts';
+import { words } from './page-words.ts';
 import { projectOf } from './project.ts';
 import { zipOf } from './project-zip.ts';
+import { readWorld, type World } from './read-world.ts';
 import { RECIPES } from './recipes.ts';
-import { words } from './words.ts';
-import { readWorld, type World } from './world.ts';
 
 const FIRST: PageState = { ...RECIPES[0]!, action: 'read' };
 const KEEP_AFTER_MS = 300;

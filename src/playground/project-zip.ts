@@ -28,7 +28,7 @@ function fields(...pairs: readonly (readonly [value: number, length: 2 | 4])[]):
 
 const UTF8_NAMES = 0x0800;
 /** 1 January 2026, the least that the format can say of a text without a date. */
-const DATE = ((2026 - 1980) << 9) | (1 << 5) | 1;
+const ZIP_DATE = ((2026 - 1980) << 9) | (1 << 5) | 1;
 
 export function zipOf(files: Readonly<Record<string, string>>): Blob {
   const parts: Uint8Array<ArrayBuffer>[] = [];
@@ -41,7 +41,7 @@ export function zipOf(files: Readonly<Record<string, string>>): Blob {
       [UTF8_NAMES, 2],
       [0, 2],
       [0, 2],
-      [DATE, 2],
+      [ZIP_DATE, 2],
       [crcOf(bytes), 4],
       [bytes.length, 4],
       [bytes.length, 4],

@@ -3,7 +3,7 @@ import { parse, stringify } from 'yaml';
 import type { Schema } from '../schema/model/model.ts';
 import { outcomeOf } from './decide.ts';
 import type { PageState } from './page-state.ts';
-import type { World } from './world.ts';
+import type { World } from './read-world.ts';
 
 interface Project {
   readonly schema: Schema;

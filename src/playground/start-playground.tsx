@@ -1,8 +1,8 @@
 /** The entry of the bundle. */
 import '../schema/jitless.ts';
 import { render } from 'preact';
+import { words } from './page-words.ts';
 import { Playground } from './playground-page.tsx';
-import { words } from './words.ts';
 
 document.title = words.title;
 

@@ -6,7 +6,7 @@ import type { Database, Transaction } from '../database/contract.ts';
 import { memoizedBy } from '../memoized.ts';
 import { notFound } from '../refusal.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
-import { linksOf } from '../schema/model/kept/links.ts';
+import { linksOf } from '../schema/model/kept/link-sides.ts';
 import { deletedSchemaOf } from '../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { LINKS_COLUMN, VERSION_COLUMN } from '../schema/model/stored-names.ts';

@@ -41,17 +41,17 @@ export interface HistoryRequest {
   readonly limit: number;
 }
 
-interface Image {
+interface ReadImage {
   readonly cells: Cells;
   /** Undefined: a cell does not fit its field, whose type was another one. No rule can decide about such a state. */
   readonly row: Row | undefined;
 }
-interface Entry {
+interface KeptEntry {
   readonly seq: string;
   readonly at: string;
   readonly by: string | null;
-  readonly before: Image | undefined;
-  readonly after: Image | undefined;
+  readonly before: ReadImage | undefined;
+  readonly after: ReadImage | undefined;
 }
 
 export interface HistoryPage {
@@ -78,16 +78,20 @@ export async function history(store: Store, access: AccessContext, request: Hist
   const shown = found.slice(0, request.limit);
   const images = shown.flatMap(({ before, after }) => [before, after]);
   const rows = [present.row, ...images.flatMap((image) => (image?.row === undefined ? [] : [image.row]))];
-  const sight = await Sight.of(reading, rows);
+  const sight = await HistorySight.of(reading, rows);
   const hidden = sight.hiddenOf(present.row);
   return {
-    entries: shown.flatMap((entry) => printed(entry, { shape, sight, hidden }) ?? []),
+    entries: shown.flatMap((entry) => printedEntry(entry, { shape, sight, hidden }) ?? []),
     next: found.length > request.limit ? Number(shown.at(-1)!.seq) : undefined,
   };
 }
 
 /** The entries of a collection that is divided by tenant have a table of their own; earlier ones can be in the shared one. */
-async function readEntries(reading: Reading, shape: RecordShape, request: HistoryRequest): Promise<readonly Entry[]> {
+async function readEntries(
+  reading: Reading,
+  shape: RecordShape,
+  request: HistoryRequest,
+): Promise<readonly KeptEntry[]> {
   const { store, access } = reading;
   const { name, history: kept } = access.collection;
   const ofRecord = sql`h.record = ${text(request.id)}`;
@@ -104,7 +108,7 @@ async function entriesIn(
   store: Store,
   shape: RecordShape,
   { before, limit, rows }: HistoryRequest & { readonly rows: Sql },
-): Promise<readonly Entry[]> {
+): Promise<readonly KeptEntry[]> {
   const columns = [...shape.storedColumns];
   const image = (side: string): Sql =>
     join(
@@ -119,7 +123,7 @@ async function entriesIn(
      ORDER BY h.seq DESC
      LIMIT ${param('int8', limit + 1)}`);
   return found.map(([seq, at, by, hasBefore, hasAfter, ...cells]) => {
-    const imageOf = (own: Cells): Image => ({ cells: own, row: shape.fits(own) ? shape.row(own) : undefined });
+    const imageOf = (own: Cells): ReadImage => ({ cells: own, row: shape.fits(own) ? shape.row(own) : undefined });
     return {
       seq: seq!,
       at: at!,
@@ -131,7 +135,7 @@ async function entriesIn(
 }
 
 /** Decides what the caller may read of a record in any of its states. */
-class Sight {
+class HistorySight {
   readonly #permit: Permit;
   readonly #masks: readonly MemberMask[];
   readonly #related: Related;
@@ -142,7 +146,7 @@ class Sight {
     this.#related = related;
   }
 
-  static async of({ store, access, tenant }: Reading, rows: readonly Row[]): Promise<Sight> {
+  static async of({ store, access, tenant }: Reading, rows: readonly Row[]): Promise<HistorySight> {
     const { name } = access.collection;
     const permit = access.permit(name, 'read');
     const masks = memberMasksOf(access);
@@ -150,7 +154,11 @@ class Sight {
     const needs = deciding.flatMap(recordNeeds);
     const requested = deciding.flatMap(requestedNeeds);
     const source = { store, q: store.db, tenant };
-    return new Sight(permit, masks, await loadRelatedRows(source, [{ collection: name, rows, needs }], requested));
+    return new HistorySight(
+      permit,
+      masks,
+      await loadRelatedRows(source, [{ collection: name, rows, needs }], requested),
+    );
   }
 
   shows(row: Row): boolean {
@@ -164,17 +172,20 @@ class Sight {
 
 interface Printing {
   readonly shape: RecordShape;
-  readonly sight: Sight;
+  readonly sight: HistorySight;
   /** Members that the caller may not read of the present record. */
   readonly hidden: ReadonlySet<string>;
 }
 
 /** Undefined: the caller may read neither side. */
-function printed({ seq, at, by, before, after }: Entry, { shape, sight, hidden }: Printing): string | undefined {
+function printedEntry(
+  { seq, at, by, before, after }: KeptEntry,
+  { shape, sight, hidden }: Printing,
+): string | undefined {
   const stored = shape.names
     .slice(0, shape.width)
     .filter((name) => name !== 'id' && !NOT_IN_HISTORY.has(name) && !hidden.has(name));
-  const visible = (image: Image | undefined): ReadonlySet<string> | undefined =>
+  const visible = (image: ReadImage | undefined): ReadonlySet<string> | undefined =>
     image?.row === undefined || !sight.shows(image.row)
       ? undefined
       : new Set(stored).difference(sight.hiddenOf(image.row));
@@ -187,7 +198,7 @@ function printed({ seq, at, by, before, after }: Entry, { shape, sight, hidden }
   const isShown = (name: string): boolean => was?.has(name) === true || is?.has(name) === true;
   const changed = stored.filter((name) => isShown(name) && (isOneHidden(name) || differs(name)));
   if (changed.length === 0 && before !== undefined && after !== undefined) return undefined;
-  const text = (image: Image | undefined, seen: ReadonlySet<string> | undefined): string =>
+  const text = (image: ReadImage | undefined, seen: ReadonlySet<string> | undefined): string =>
     image === undefined || seen === undefined
       ? 'null'
       : `${shape.open(image.cells, 0, new Set(changed).intersection(seen))}}`;

@@ -20,17 +20,17 @@ interface ShapeMember {
 }
 
 /** A text after a value that is complete, and after one that lacks its closing quotation mark. */
-type Following = readonly [string, string];
+type FollowingText = readonly [string, string];
 
 /** The texts around the value of a member; the first begins with the brace. */
 interface Printed {
   /** `"title":`, with the quotation mark of a value that needs nothing else. */
-  readonly open: Following;
+  readonly open: FollowingText;
   readonly text: (cell: string) => string;
   /** 1: the text after the value begins with its closing quotation mark. */
   readonly next: 0 | 1;
   /** `"title":null` */
-  readonly none: Following;
+  readonly none: FollowingText;
 }
 
 /** Names of members that are shown. The id always is. */
@@ -48,7 +48,7 @@ export class RecordShape {
 
   constructor(collection: Collection, schema: Pick<Schema, 'collections'>) {
     this.collection = collection;
-    const members = [...membersOf(collection, schema)];
+    const members = [...shapeMembersOf(collection, schema)];
     this.#members = members;
     this.width = members.length;
     this.hasOnes = [...collection.relations.values()].filter((relation) => relation.kind === 'has_one');
@@ -57,7 +57,7 @@ export class RecordShape {
     this.#printed = [
       ...members,
       ...this.hasOnes.map((relation) => ({ ...keyKindIn(schema, relation.collection), name: relation.name })),
-    ].map(printed);
+    ].map(printedMember);
   }
 
   /** The stored columns, of the table named `alias` in the statement. */
@@ -153,17 +153,17 @@ function isValueOf({ kind, toJson, fromCell }: ShapeMember, cell: string): boole
   }
 }
 
-function printed({ name, toJson, unquotedJson }: Omit<ShapeMember, 'column'>, i: number): Printed {
+function printedMember({ name, toJson, unquotedJson }: Omit<ShapeMember, 'column'>, i: number): Printed {
   const key = `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`;
   // V8 joins the parts of an answer once, so each part less saves time.
-  const following = (text: string): Following => [text, `"${text}`];
+  const following = (text: string): FollowingText => [text, `"${text}`];
   const none = following(`${key}null`);
   return unquotedJson === undefined
     ? { open: following(key), text: toJson, next: 0, none }
     : { open: following(`${key}"`), text: unquotedJson, next: 1, none };
 }
 
-function* membersOf(collection: Collection, schema: Pick<Schema, 'collections'>): Iterable<ShapeMember> {
+function* shapeMembersOf(collection: Collection, schema: Pick<Schema, 'collections'>): Iterable<ShapeMember> {
   yield member(keyKindOf(collection), 'id', keyOf(collection).column);
   if (collection.kind === 'users') yield ROLES;
   for (const { name, column, type } of collection.fields.values()) yield member(FIELD_KINDS[type], name, column);

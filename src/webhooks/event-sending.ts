@@ -12,7 +12,7 @@ const AT_ONCE = 10;
 const LOOK_EVERY = 5_000;
 const CLOSE_PATIENCE = 5_000;
 /** Seconds between attempts, then the longest. */
-const PAUSES = [5, 30, 120, 600, 1_800, 3_600, 7_200];
+const RETRY_PAUSES = [5, 30, 120, 600, 1_800, 3_600, 7_200];
 const LONGEST_PAUSE = 14_400;
 /** Seconds after which an event is given up, at its next failure. */
 const TRIED_FOR = 86_400;
@@ -129,7 +129,7 @@ export class EventSending {
 /** Seconds until the next attempt; undefined: there is none. */
 function pauseAfter({ attempts, age }: DueEvent, { isFinal, retryAfter = 0 }: PostResult): number | undefined {
   if (isFinal === true || age > TRIED_FOR * 1000) return undefined;
-  const pause = PAUSES[attempts] ?? LONGEST_PAUSE;
+  const pause = RETRY_PAUSES[attempts] ?? LONGEST_PAUSE;
   // Spread, so that the events of one moment do not come back in one.
   const spread = pause * (0.9 + Math.random() * 0.2);
   const left = TRIED_FOR - age / 1000;

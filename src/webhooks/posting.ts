@@ -52,11 +52,11 @@ export class Poster {
       request.on('response', (response) => {
         // Its content says nothing that is needed, and may be endless.
         response.on('error', () => undefined);
-        const late = setTimeout(() => response.destroy(), DRAIN_MS);
+        const late = setTimeout(() => response.destroy(), ANSWER_DRAIN_MS);
         response.resume().once('close', () => clearTimeout(late));
         resolve(resultOf(response));
       });
-      request.on('error', (error) => resolve({ error: signal.aborted ? NO_ANSWER : reasonOfFailure(error) }));
+      request.on('error', (error) => resolve({ error: signal.aborted ? NO_ANSWER : reasonOfNoConnection(error) }));
       request.end(body);
     });
   }
@@ -73,12 +73,12 @@ export class Poster {
 }
 
 /** Milliseconds for the rest of an answer; a longer one costs its connection. */
-const DRAIN_MS = 1_000;
+const ANSWER_DRAIN_MS = 1_000;
 const NO_ANSWER = `no answer within ${PATIENCE_MS / 1000} s`;
 const REFUSED =
   'the address is not one that may be posted to: public ones over https; with --allow-private, those of private networks too';
 
-function reasonOfFailure(error: Error): string {
+function reasonOfNoConnection(error: Error): string {
   if (error instanceof RefusedAddress) return REFUSED;
   return `the connection failed (${codeOf(error) ?? 'unknown'})`;
 }

@@ -1,7 +1,7 @@
 /** Databases in memory, in which tests run and counterexamples are replayed. */
 import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/open-database.ts';
-import type { Ask } from './replay.ts';
+import type { Ask } from './decided-by-sql.ts';
 
 let emptyDatabase: (() => Promise<Blob>) | undefined;
 

@@ -74,7 +74,7 @@ const without = <T extends object>(row: T, name: string): T =>
 const isStamp = (name: string): boolean => name === 'id' || STAMPS.includes(name);
 
 /** The members that a column holds. */
-function columnsOf({
+function worldColumns({
   fields,
   relations,
 }: CatalogCollection): readonly { readonly name: string; readonly required: boolean }[] {
@@ -86,7 +86,7 @@ function columnsOf({
 function withoutChange(world: World, { collections }: Catalog): readonly World[] {
   const { record, written, request, collection } = world;
   if (record === undefined || written === undefined) return [];
-  return columnsOf(collections.get(collection)!).flatMap(({ name }) => {
+  return worldColumns(collections.get(collection)!).flatMap(({ name }) => {
     const isNamed = Object.hasOwn(request.data ?? {}, name);
     if (!isNamed && (own(written, name) ?? null) === (own(record, name) ?? null)) return [];
     const data = without(request.data ?? {}, name);
@@ -98,7 +98,7 @@ function withoutChange(world: World, { collections }: Catalog): readonly World[]
 function withoutValue(world: World, { collections }: Catalog): readonly World[] {
   const stored = [...world.rows].flatMap(([name, rows]) =>
     rows.flatMap((row) =>
-      columnsOf(collections.get(name)!).flatMap((column) =>
+      worldColumns(collections.get(name)!).flatMap((column) =>
         column.required || (own(row, column.name) ?? null) === null
           ? []
           : [withNull(world, { name, row }, column.name)],
@@ -136,7 +136,7 @@ function withNull(world: World, { name, row }: StoredRow, member: string): World
 function withoutCreated(world: World, collection: CatalogCollection): readonly World[] {
   const { record, written, request } = world;
   if (record !== undefined || written === undefined) return [];
-  return columnsOf(collection).flatMap((column) => {
+  return worldColumns(collection).flatMap((column) => {
     const { name, required } = column;
     if (required || (own(written, name) ?? null) === null) return [];
     if ((column as { readonly default?: unknown }).default !== undefined) return [];

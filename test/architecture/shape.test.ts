@@ -13,8 +13,8 @@ import {
 import { readSource } from '../../scripts/figures/source.ts';
 
 /** Above their limits. */
-const NAMES_TODAY = 380;
-const FILE_NAMES_TODAY = 31;
+const NAMES_TODAY = 275;
+const FILE_NAMES_TODAY = 25;
 
 const source = readSource(resolve(import.meta.dirname, '../..'), 'src/**/*.{ts,tsx}', 'grammar/**/*.ts');
 const listOf = (repeated: Repeated): string =>

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Mailer, mailErrorOf } from '../../src/auth/mail/mail.ts';
+import { Mailer, mailErrorOf } from '../../src/auth/mail/mailer.ts';
 import { raw } from '../../src/sql.ts';
 import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';

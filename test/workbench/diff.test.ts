@@ -15,7 +15,7 @@ import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
 import { compareSchemas, type SchemaDifference } from '../../src/workbench/diff/compare-schemas.ts';
 import { diffDocument, diffLines, diffMarkdown, failsOn } from '../../src/workbench/diff/diff-document.ts';
-import { ReplayDisagreement } from '../../src/workbench/replay.ts';
+import { ReplayDisagreement } from '../../src/workbench/decided-by-sql.ts';
 import { smallestWorld } from '../../src/workbench/smallest-world.ts';
 import { readTests } from '../../src/workbench/test/read-tests.ts';
 import { runTests } from '../../src/workbench/test/run-tests.ts';

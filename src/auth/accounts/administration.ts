@@ -43,7 +43,7 @@ export interface RolesDifference {
   readonly remove: readonly string[];
 }
 
-const actorOf = (by: Administrator | undefined) => ({ actorId: by?.caller.principal, client: by?.client });
+const actorOfAdministrator = (by: Administrator | undefined) => ({ actorId: by?.caller.principal, client: by?.client });
 const isAdmin = (schema: Schema, { roles }: User): boolean => effectiveRoles(schema, roles).includes('admin');
 
 interface AdministrationParts extends Omit<AccountParts, 'tokens' | 'passwordCheck'> {
@@ -122,7 +122,7 @@ export class Administration {
     const passwordHash = password === undefined ? undefined : await passwords.hash(password);
     const user = { email, emailVerified: isVerified, roles: [...new Set(roles)], passwordHash };
     return users.insert(user, (tx, userId) =>
-      recordAudit(tx, { event: 'user_added', userId, detail: { roles }, ...actorOf(by) }),
+      recordAudit(tx, { event: 'user_added', userId, detail: { roles }, ...actorOfAdministrator(by) }),
     );
   }
 
@@ -185,7 +185,7 @@ export class Administration {
   /** The same over HTTP. Throws `not_found`. */
   async resetSecondFactorById(id: string, by: Administrator): Promise<void> {
     await this.#requireUser(id);
-    await this.#parts.secondFactors.reset(id, actorOf(by));
+    await this.#parts.secondFactors.reset(id, actorOfAdministrator(by));
   }
 
   /** Newest first. Throws `not_found`. */
@@ -200,7 +200,7 @@ export class Administration {
     await this.#requireUser(id);
     await db.transaction(async (tx) => {
       const ended = await sessions.endAll(tx, id);
-      await recordAudit(tx, { event: 'sessions_ended', userId: id, detail: { ended }, ...actorOf(by) });
+      await recordAudit(tx, { event: 'sessions_ended', userId: id, detail: { ended }, ...actorOfAdministrator(by) });
     });
     await authenticator.userChanged(id);
   }
@@ -217,7 +217,11 @@ export class Administration {
                ${touchedAccount(datetimeOf(new Date()))}
          WHERE id = ${uuid(id)}`);
       if (disabled) await sessions.endAll(tx, id);
-      await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id, ...actorOf(by) });
+      await recordAudit(tx, {
+        event: disabled ? 'user_disabled' : 'user_enabled',
+        userId: id,
+        ...actorOfAdministrator(by),
+      });
       return users.known(tx, id);
     });
     await authenticator.userChanged(id);

@@ -47,7 +47,7 @@ export interface InviteConfirmation {
 }
 
 /** Seconds: seven days. */
-const LIFETIME = 604_800;
+const INVITATION_LIFETIME = 604_800;
 const MOST_LISTED = 1_000;
 
 interface InvitationParts extends AccountParts {
@@ -100,7 +100,7 @@ export class Invitations {
       await tx.run(sql`
         INSERT INTO "_auth_invites" (id, email, roles, data, created_at, expires_at, created_by)
         VALUES (${uuid(v7())}, ${text(address)}, ${param('text[]', [...new Set(roles)])},
-                ${text(JSON.stringify(values))}, now(), now() + ${seconds(LIFETIME)}, ${uuid(caller.principal)})
+                ${text(JSON.stringify(values))}, now(), now() + ${seconds(INVITATION_LIFETIME)}, ${uuid(caller.principal)})
             ON CONFLICT (email) DO UPDATE
            SET roles = EXCLUDED.roles,
                data = EXCLUDED.data,

@@ -42,7 +42,7 @@ interface LoginRequest {
 
 const DIGITS = 6;
 /** Seconds. */
-const LIFETIME = 600;
+const CODE_LIFETIME = 600;
 const MOST_TRIES = 5;
 
 export class LoginCodes {
@@ -72,7 +72,7 @@ export class LoginCodes {
     await db.run(sql`
       INSERT INTO "_auth_otp" (user_id, email, code_hmac, token_hash, tries, expires_at)
       VALUES (${uuid(account.id)}, ${text(address)}, ${text(codeHmac(key, account.id, code))},
-              ${text(hashSecret(token))}, 0, now() + ${seconds(LIFETIME)})
+              ${text(hashSecret(token))}, 0, now() + ${seconds(CODE_LIFETIME)})
           ON CONFLICT (user_id) DO UPDATE
          SET email = EXCLUDED.email,
              code_hmac = EXCLUDED.code_hmac,
@@ -85,7 +85,7 @@ export class LoginCodes {
   /** Throws `invalid_credentials` for every wrong input; `not_found`, `rate_limited`. */
   async confirmCode({ email, code }: CodeClaim, { client, guest }: LoginRequest): Promise<SignedIn> {
     const userId = await this.spend({ email, code }, client);
-    if (userId === undefined) throw wrongCode();
+    if (userId === undefined) throw wrongLoginCode();
     return this.#signIn(userId, { client, guest });
   }
 
@@ -114,7 +114,7 @@ export class LoginCodes {
       : [];
     if (cells === undefined) {
       await limiter.wrongToken(client);
-      throw wrongCode();
+      throw wrongLoginCode();
     }
     return this.#signIn(namedCells(cells, 'id').id, { client, guest });
   }
@@ -196,5 +196,5 @@ async function countTry(tx: Transaction, email: string) {
 
 const isEqual = (one: string, other: string): boolean => timingSafeEqual(Buffer.from(one), Buffer.from(other));
 
-const wrongCode = (): Problem =>
+const wrongLoginCode = (): Problem =>
   new Problem('invalid_credentials', 'the code is wrong, has expired, or was used before; ask for a new one');

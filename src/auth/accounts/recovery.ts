@@ -46,7 +46,7 @@ export class Recovery {
     const email = (await users.byId(db, caller.principal))?.email ?? '';
     const claim = { email, password, client };
     const { account } = await passwordCheck.run(claim, { event: 'password_change_failed', sessionId });
-    if (account === undefined) throw wrongPassword();
+    if (account === undefined) throw wrongPresentPassword();
     checkNewPassword(newPassword, email, '/new_password');
     const hash = await passwords.hash(newPassword);
     const ended = await db.transaction(async (tx) => {
@@ -138,7 +138,7 @@ export class Recovery {
   }
 }
 
-function wrongPassword(): Problem {
+function wrongPresentPassword(): Problem {
   const detail = 'the present password is wrong';
   return problemOfError('invalid_credentials', { pointer: '/password', code: 'invalid_credentials', detail });
 }

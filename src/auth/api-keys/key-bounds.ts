@@ -29,12 +29,12 @@ export class KeyBounds {
   }
 
   allows(collection: string, action: Action): boolean {
-    return this.#limit === undefined || isWithin(this.#limit, collection, action);
+    return this.#limit === undefined || allows(this.#limit, collection, action);
   }
 
   /** The limit names the collection itself: what `*` allows is records, not the administration of accounts. */
   names(collection: string, action: Action): boolean {
-    return this.#limit !== undefined && actionsOf(this.#limit, collection).includes(action);
+    return this.#limit !== undefined && allowedActions(this.#limit, collection).includes(action);
   }
 
   admitsAddress(text: string): boolean {
@@ -52,13 +52,13 @@ export class KeyBounds {
 /** The first collection for which the limit allows an action that the one before does not. */
 export function firstBeyond(limit: KeyLimit, before: KeyLimit): string | undefined {
   const found = Object.entries(limit).find(
-    ([name, actions]) => !actions.every((action) => isWithin(before, name, action)),
+    ([name, actions]) => !actions.every((action) => allows(before, name, action)),
   );
   return found?.[0];
 }
 
-const isWithin = (limit: KeyLimit, collection: string, action: Action): boolean =>
-  actionsOf(limit, collection).includes(action) || actionsOf(limit, EVERY).includes(action);
+const allows = (limit: KeyLimit, collection: string, action: Action): boolean =>
+  allowedActions(limit, collection).includes(action) || allowedActions(limit, EVERY).includes(action);
 
-const actionsOf = (limit: KeyLimit, name: string): readonly Action[] =>
+const allowedActions = (limit: KeyLimit, name: string): readonly Action[] =>
   Object.hasOwn(limit, name) ? (limit[name] ?? []) : [];

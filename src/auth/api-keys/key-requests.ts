@@ -9,6 +9,9 @@ import type { Schema } from '../../schema/model/model.ts';
 import type { ApiKey, ApiKeyEdit } from './api-key-rows.ts';
 import { type BoundsInput, EVERY, firstBeyond, type KeyLimit } from './key-bounds.ts';
 
+/** Seconds for which a rotated key still works beside the new one. */
+export const MOST_OVERLAP = 604_800;
+
 /** A wish for a key, of the right types. */
 export interface KeyRequest {
   readonly name: string;

@@ -9,7 +9,7 @@ export const KEY_PREFIX = 'bylaw_';
 const TOKEN =
   /^bylaw_(?<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[A-Za-z0-9_-]{43}(?<sum>[0-9A-Za-z]{6})$/;
 const CHECKSUM_LENGTH = 6;
-const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 export interface KeyToken {
   readonly id: string;
@@ -37,7 +37,7 @@ export function readKeyToken(text: string): KeyToken | undefined {
 /** CRC32 in base 62, six digits. */
 function checksumOf(text: string): string {
   let digits = '';
-  for (let rest = crc32(text); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / DIGITS.length))
-    digits = DIGITS.charAt(rest % DIGITS.length) + digits;
+  for (let rest = crc32(text); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / BASE62.length))
+    digits = BASE62.charAt(rest % BASE62.length) + digits;
   return digits;
 }

@@ -9,7 +9,7 @@ import { invariant } from '../../invariant.ts';
 import { sql, text } from '../../sql.ts';
 import { isWrapped, unwrapKey, wrapKey } from '../keys/key-wrapping.ts';
 
-const NAME = 'second_factors';
+const KEY_NAME = 'second_factors';
 const KEY_BYTES = 32;
 const NAMED = {
   label: 'the key of second factors',
@@ -56,8 +56,8 @@ export class FactorKey {
     }
     await this.#db.run(sql`
       UPDATE "_auth_secrets"
-         SET value = ${text(wrapKey(NAME, stored, this.#secret))}
-       WHERE name = ${text(NAME)}
+         SET value = ${text(wrapKey(KEY_NAME, stored, this.#secret))}
+       WHERE name = ${text(KEY_NAME)}
          AND value = ${text(stored)}`);
     return false;
   }
@@ -73,7 +73,7 @@ export class FactorKey {
 
   async #load(): Promise<Buffer> {
     const stored = (await this.#stored()) ?? (await this.#insert());
-    return Buffer.from(unwrapKey({ kid: NAME, stored, ...NAMED }, this.#secret), 'base64url');
+    return Buffer.from(unwrapKey({ kid: KEY_NAME, stored, ...NAMED }, this.#secret), 'base64url');
   }
 
   /** Nodes that insert at the same time all use the key of the first. */
@@ -81,7 +81,7 @@ export class FactorKey {
     const key = randomBytes(KEY_BYTES).toString('base64url');
     await this.#db.run(sql`
       INSERT INTO "_auth_secrets" (name, value)
-      VALUES (${text(NAME)}, ${text(this.#secret === undefined ? key : wrapKey(NAME, key, this.#secret))})
+      VALUES (${text(KEY_NAME)}, ${text(this.#secret === undefined ? key : wrapKey(KEY_NAME, key, this.#secret))})
           ON CONFLICT (name) DO NOTHING`);
     const stored = await this.#stored();
     invariant(stored !== undefined, 'the key of second factors is stored');
@@ -89,7 +89,7 @@ export class FactorKey {
   }
 
   async #stored(): Promise<string | undefined> {
-    const [cells] = await this.#db.rows(sql`SELECT value FROM "_auth_secrets" WHERE name = ${text(NAME)}`, {
+    const [cells] = await this.#db.rows(sql`SELECT value FROM "_auth_secrets" WHERE name = ${text(KEY_NAME)}`, {
       lane: 'urgent',
     });
     return cells?.[0] ?? undefined;

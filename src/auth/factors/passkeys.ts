@@ -1,4 +1,5 @@
 /** Registers passkeys, and signs in with them: the authenticator has verified the user, so no other factor is asked. */
+
 import type { Database } from '../../database/contract.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import type { Schema } from '../../schema/model/model.ts';
@@ -7,6 +8,7 @@ import type { Users } from '../accounts/users.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import { isLoopback } from '../loopback.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { recordFactorChange } from './factor-change.ts';
 import {
@@ -60,7 +62,6 @@ export interface PasskeyLogin {
 }
 
 const MAX_PASSKEYS = 20;
-const LOOPBACK = /^(?:127(?:\.\d+){3}|\[::1\]|localhost)$/;
 
 export class Passkeys {
   readonly #parts: PasskeyParts;
@@ -171,7 +172,7 @@ export class Passkeys {
   #party(): RelyingParty {
     const { schema, baseUrl } = this.#parts;
     const site = new URL(baseUrl());
-    if (LOOPBACK.test(site.hostname)) site.hostname = 'localhost';
+    if (isLoopback(site.hostname)) site.hostname = 'localhost';
     const { id = site.hostname, name = site.host, origins = [site.origin] } = schema.passkeys;
     return { id, name, origins };
   }

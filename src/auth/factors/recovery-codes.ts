@@ -1,7 +1,7 @@
 /** Recovery codes: each replaces one code of a lost authenticator. */
 import { randomInt } from 'node:crypto';
 
-const COUNT = 10;
+const CODE_COUNT = 10;
 const LENGTH = 10;
 /** Crockford's base32: letters that are not mistaken for digits. 50 bits a code. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -9,7 +9,7 @@ const CODE = new RegExp(`^[${ALPHABET}]{${LENGTH}}$`);
 
 export function newRecoveryCodes(): readonly string[] {
   const codes = new Set<string>();
-  while (codes.size < COUNT)
+  while (codes.size < CODE_COUNT)
     codes.add(Array.from({ length: LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join(''));
   return [...codes];
 }

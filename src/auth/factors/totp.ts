@@ -7,7 +7,7 @@ const SETTINGS = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
 const SECRET_BYTES = 20;
 /** Steps that the clock of an authenticator may be behind or ahead. */
 const WINDOW = 1;
-const CODE = /^[0-9]{6}$/;
+const SIX_DIGITS = /^[0-9]{6}$/;
 
 /** In base32. */
 export const newTotpSecret = (): string => new Secret({ size: SECRET_BYTES }).base32;
@@ -26,7 +26,7 @@ export function totpUri(secret: string, { issuer, email }: TotpLabel): { readonl
 
 /** The step of the code, counted from the epoch; undefined: the code is wrong at this time. */
 export function totpStep(secret: string, code: string, now = Date.now()): number | undefined {
-  if (!CODE.test(code)) return undefined;
+  if (!SIX_DIGITS.test(code)) return undefined;
   const totp = new TOTP({ ...SETTINGS, secret: Secret.fromBase32(secret) });
   const delta = totp.validate({ token: code, timestamp: now, window: WINDOW });
   return delta === null ? undefined : Math.floor(now / 1000 / SETTINGS.period) + delta;

@@ -21,7 +21,7 @@ export class LimitReached extends Problem {
   }
 }
 
-interface CounterName {
+interface CounterLabel {
   readonly name: string;
   readonly shownName?: string;
 }
@@ -36,7 +36,7 @@ export class AttemptCounter {
   readonly #reported = new BoundedMap<string, number>(MAX_REPORTED);
 
   /** `shownName`: in the headers of a refusal. */
-  constructor(db: Database, { name, shownName = name }: CounterName, { points, window }: Rate) {
+  constructor(db: Database, { name, shownName = name }: CounterLabel, { points, window }: Rate) {
     this.points = points;
     this.#name = name;
     this.#shownName = shownName;
@@ -107,9 +107,9 @@ function limiterClient(db: Database) {
 function toSql(statement: string, values: readonly unknown[]): Sql {
   const parts = statement.split(/\$(\d+)/);
   return join(
-    parts.map((part, i) => (i % 2 === 0 ? raw(part) : parameterOf(values[Number(part) - 1]))),
+    parts.map((part, i) => (i % 2 === 0 ? raw(part) : paramOfValue(values[Number(part) - 1]))),
     '',
   );
 }
 
-const parameterOf = (value: unknown): Sql => sql`${param(typeof value === 'string' ? 'text' : 'int8', value)}`;
+const paramOfValue = (value: unknown): Sql => sql`${param(typeof value === 'string' ? 'text' : 'int8', value)}`;

@@ -6,11 +6,11 @@ import type { LoginCodes } from '../accounts/login-codes.ts';
 import type { Users } from '../accounts/users.ts';
 import { recordAudit } from '../audit-trail.ts';
 import { issueProof } from './email-tokens.ts';
-import type { Mail } from './mail.ts';
 import { NO_EVENT } from './mail-data.ts';
 import type { Composer } from './mail-sender.ts';
 import type { SecretKind } from './mail-words.ts';
 import type { MailSecrets, MailWriter } from './mail-writer.ts';
+import type { Mail } from './mailer.ts';
 import type { ClaimedMail, MailKind } from './outbox.ts';
 
 export interface AccountMailParts {

@@ -2,7 +2,7 @@
 import { asCaller, SERVICE } from '../../caller.ts';
 import { inRounds } from '../../in-rounds.ts';
 import { withDeadline } from '../../with-deadline.ts';
-import { type Mail, type Mailer, mailErrorOf } from './mail.ts';
+import { type Mail, type Mailer, mailErrorOf } from './mailer.ts';
 import type { ClaimedMail, MailKind, Outbox } from './outbox.ts';
 
 /** `skipped`: no account has the address. `expired`: it was tried for a day. */

@@ -4,10 +4,10 @@ import { datetimeOf } from '../../policy/values.ts';
 import type { MailUrl, Schema } from '../../schema/model/model.ts';
 import type { User } from '../accounts/users.ts';
 import { languageAmong } from './languages.ts';
-import type { Mail } from './mail.ts';
 import { type MailData, type MailEvent, userNames } from './mail-data.ts';
 import { MailTemplates, splitSubject } from './mail-templates.ts';
 import { type MailPart, mailWords, type SecretKind } from './mail-words.ts';
+import type { Mail } from './mailer.ts';
 import type { MailKind } from './outbox.ts';
 
 export interface MailSecrets {
@@ -35,7 +35,7 @@ const LIFETIMES: Readonly<Record<SecretKind, number>> = {
 };
 
 /** The pages that links lead to: those of the application, or those of the service under `/auth/`. */
-const LINKS: Readonly<Record<SecretKind, { readonly url: MailUrl; readonly page: string }>> = {
+const MAIL_LINKS: Readonly<Record<SecretKind, { readonly url: MailUrl; readonly page: string }>> = {
   verify: { url: 'verify_url', page: 'verify' },
   reset: { url: 'reset_url', page: 'reset' },
   invite: { url: 'invite_url', page: 'invite' },
@@ -74,7 +74,7 @@ export class MailWriter {
   }
 
   secret(kind: SecretKind, recipient: MailRecipient, { token, code = token }: MailSecrets): Mail {
-    const { url, page } = LINKS[kind];
+    const { url, page } = MAIL_LINKS[kind];
     const address = this.#schema.mail.urls[url] ?? `${this.#baseUrl()}/auth/${page}?token={token}`;
     const link = address.replace('{token}', token);
     const expires = datetimeOf(new Date(Date.now() + LIFETIMES[kind] * 1_000));

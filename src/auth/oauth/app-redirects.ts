@@ -1,16 +1,19 @@
 /** Checks the address of a native app after a sign-in (RFC 8252): a private scheme, or the loopback interface. */
-const MAX_LENGTH = 2_048;
-const VISIBLE = /^[\x21-\x5b\x5d-\x7e]+$/;
+import { VISIBLE } from './redirect-to.ts';
+
+const MAX_ADDRESS_LENGTH = 2_048;
 /** The answer adds these. */
 const ANSWERED: readonly string[] = ['code', 'error'];
 
 /** `redirects`: those of the schema. */
 export const isAppRedirect = (target: string, redirects: readonly string[]): boolean =>
-  target.length <= MAX_LENGTH &&
+  target.length <= MAX_ADDRESS_LENGTH &&
   VISIBLE.test(target) &&
   !target.includes('#') &&
   !namesAnswer(target) &&
-  redirects.some((allowed) => (allowed.startsWith('http:') ? isLoopback(target, allowed) : isUnder(target, allowed)));
+  redirects.some((allowed) =>
+    allowed.startsWith('http:') ? isLoopbackRedirect(target, allowed) : isUnder(target, allowed),
+  );
 
 /** An app reads the decoded names, and perhaps the first of two. */
 function namesAnswer(target: string): boolean {
@@ -25,7 +28,7 @@ function isUnder(target: string, allowed: string): boolean {
 }
 
 /** An app listens at the port that the system gave it, so an address without a port admits every port. */
-function isLoopback(target: string, allowed: string): boolean {
+function isLoopbackRedirect(target: string, allowed: string): boolean {
   if (!URL.canParse(target)) return false;
   const [given, known] = [new URL(target), new URL(allowed)];
   const isPlain = given.username === '' && given.password === '' && target.startsWith(given.origin);

@@ -165,7 +165,7 @@ export class Identities {
     const { issuer, subject } = identity;
     await this.#db.transaction(async (tx) => {
       await lockUser(tx, userId);
-      if (await linkIdentity(tx, identity, userId)) {
+      if (await insertIdentity(tx, identity, userId)) {
         await recordAudit(tx, { event: 'oauth_linked', userId, client, detail: { issuer } });
         return;
       }
@@ -247,12 +247,12 @@ function nameValue({ collections }: Schema, name: unknown): SystemValues {
 
 /** Throws `account_exists`. */
 async function linkNew(tx: Transaction, identity: Identity, userId: string): Promise<void> {
-  if (!(await linkIdentity(tx, identity, userId)))
+  if (!(await insertIdentity(tx, identity, userId)))
     throw accountExists('an account was linked with this identity meanwhile; try again');
 }
 
 /** Returns false if it is linked. */
-async function linkIdentity(tx: Transaction, { issuer, subject }: Identity, userId: string): Promise<boolean> {
+async function insertIdentity(tx: Transaction, { issuer, subject }: Identity, userId: string): Promise<boolean> {
   const linked = await tx.run(sql`
     INSERT INTO "_auth_identities" (issuer, subject, user_id, created_at)
     VALUES (${text(issuer)}, ${text(subject)}, ${uuid(userId)}, now())

@@ -1,10 +1,12 @@
 /**
  * Finds the endpoints of a provider: by OpenID Connect Discovery, by a preset, or by the name of a preset of grant.
  */
+
 import { createRequire } from 'node:module';
 import { present } from '../../invariant.ts';
 import { Problem } from '../../problem.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
+import { isLoopback } from '../loopback.ts';
 import { presetOf } from '../providers/presets.ts';
 import { IdTokenVerifier } from './id-tokens.ts';
 
@@ -22,7 +24,6 @@ export interface Endpoints {
 const TIMEOUT_MS = 5_000;
 const DISCOVERY_FRESH_MS = 600_000;
 const MAX_ANSWER_BYTES = 1 << 20;
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 type Presets = Readonly<
   Record<string, { readonly oauth?: number; readonly authorize_url?: string; readonly access_url?: string }>
@@ -140,7 +141,7 @@ const settingsOf = (urls: Readonly<Record<string, string>>): Endpoints['grant'] 
 function isSafe(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, hostname } = new URL(address);
-  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }
 
 /** `token`: an access token. */

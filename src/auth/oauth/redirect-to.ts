@@ -2,7 +2,8 @@
 import { problemOfError } from '../../problem.ts';
 
 const PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
-const VISIBLE = /^[\x21-\x5b\x5d-\x7e]+$/;
+/** Printable ASCII but the backslash, which browsers take for a slash. */
+export const VISIBLE = /^[\x21-\x5b\x5d-\x7e]+$/;
 
 /** Throws `invalid_parameter`. */
 export function checkRedirectTo(target: string, origins: readonly string[]): string {

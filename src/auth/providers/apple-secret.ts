@@ -5,7 +5,7 @@ import { present } from '../../invariant.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
 
 /** Apple allows six months; one exchange needs seconds. */
-const LIFETIME = '5 minutes';
+const SECRET_LIFETIME = '5 minutes';
 
 export async function appleSecret(provider: OAuthProvider, issuer: string): Promise<string> {
   return new SignJWT()
@@ -14,7 +14,7 @@ export async function appleSecret(provider: OAuthProvider, issuer: string): Prom
     .setSubject(provider.clientId)
     .setAudience(issuer)
     .setIssuedAt()
-    .setExpirationTime(LIFETIME)
+    .setExpirationTime(SECRET_LIFETIME)
     .sign(privateKeyOf(provider));
 }
 

@@ -1,4 +1,5 @@
 /** `bylaw api-key create | list | rotate | revoke`: keys of the operator, which end with no user. */
+import { MOST_OVERLAP } from '../../auth/api-keys/key-requests.ts';
 import type { ApiKeys, KeyRequest } from '../../auth/auth.ts';
 import { ConfigError } from '../../config.ts';
 import { datetimeOf, parseUuid } from '../../policy/values.ts';
@@ -24,8 +25,6 @@ interface KeyCommand {
   readonly flags?: Flags;
   readonly work: KeyWork;
 }
-
-const MOST_OVERLAP = 604_800;
 
 export const command: CommandGroup = {
   name: 'api-key',

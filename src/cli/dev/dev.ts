@@ -53,7 +53,7 @@ interface Development {
 }
 
 /** The parts of the service that its author sees. */
-interface Watched {
+interface WatchedService {
   readonly log: Log;
   readonly setup: SetupOffer;
   readonly workshop: DevWorkshop;
@@ -94,7 +94,11 @@ async function develop(development: Development): Promise<number> {
 }
 
 /** Tables → seed → the service. */
-async function start({ config, schema, hasSeed, io }: Development, db: Database, { log, setup, workshop }: Watched) {
+async function start(
+  { config, schema, hasSeed, io }: Development,
+  db: Database,
+  { log, setup, workshop }: WatchedService,
+) {
   const { logger } = log;
   const migration = new DevMigration(db, io);
   await migration.run(schema);

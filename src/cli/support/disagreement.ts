@@ -1,5 +1,5 @@
 /** The report of a world that two ways decide differently. */
-import type { ReplayDisagreement } from '../../workbench/replay.ts';
+import type { ReplayDisagreement } from '../../workbench/decided-by-sql.ts';
 import { fullWorldLines } from '../../workbench/world-lines.ts';
 import type { Io } from './command.ts';
 

@@ -12,7 +12,7 @@ import { type Storage, storeBytes } from '../../files/storage/storage.ts';
 import { datetimeOf, parseUuid } from '../../policy/values.ts';
 import { ImportRejected } from '../../records/transfer/import-records.ts';
 import type { SourceRecord } from '../../records/transfer/read-record.ts';
-import { deleteTenant } from '../../records/transfer/tenant-delete.ts';
+import { deleteTenant, type PartOfTenant } from '../../records/transfer/tenant-delete.ts';
 import {
   findTenant,
   type Tenant,
@@ -85,11 +85,6 @@ async function runExport(args: Arguments, io: Io): Promise<number> {
     io.stderr.write(`files: ${files.size}\n`);
     return 0;
   });
-}
-
-interface PartOfTenant {
-  readonly tenant: Tenant;
-  readonly part: TenantPart;
 }
 
 /** Returns the number of records that this run wrote. */

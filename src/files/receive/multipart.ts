@@ -18,7 +18,7 @@ const MAX_HEADER = 4 * 1024;
 /** RFC 2046, 5.1.1. */
 const MAX_BOUNDARY = 70;
 
-interface Event {
+interface ParserEvent {
   readonly name:
     | 'partBegin'
     | 'headerField'
@@ -46,15 +46,15 @@ class Parser extends MultipartParser {
   declare readonly boundary: Buffer;
   declare readonly state: number;
   declare readonly index: number | null;
-  readonly #emit: (event: Event) => void;
+  readonly #emit: (event: ParserEvent) => void;
 
-  constructor(boundary: string, emit: (event: Event) => void) {
+  constructor(boundary: string, emit: (event: ParserEvent) => void) {
     super();
     this.initWithBoundary(boundary);
     this.#emit = emit;
   }
 
-  override push(event: Event): boolean {
+  override push(event: ParserEvent): boolean {
     this.#emit(event);
     return true;
   }
@@ -230,7 +230,7 @@ class PartHeaders {
   #length = 0;
   #headerLength = 0;
 
-  take({ name, buffer, start, end }: Event): void {
+  take({ name, buffer, start, end }: ParserEvent): void {
     if (name === 'partBegin') this.#reset();
     if (name === 'headerEnd') this.#keep();
     if (buffer === undefined) return;

@@ -201,11 +201,11 @@ async function writeAll(file: FileHandle, batch: Buffer): Promise<void> {
 
 async function openRange(place: string, range: ByteRange | undefined): Promise<AsyncIterable<Buffer> | undefined> {
   const file = await unlessMissing(open(place));
-  return file && chunksOf(file, range);
+  return file && chunksInRange(file, range);
 }
 
 /** Reads into one buffer while the caller uses the other. */
-async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE_FILE): AsyncIterable<Buffer> {
+async function* chunksInRange(file: FileHandle, { start: at, end }: ByteRange = WHOLE_FILE): AsyncIterable<Buffer> {
   let [buffer, other] = [Buffer.allocUnsafeSlow(READ_AHEAD), Buffer.allocUnsafeSlow(READ_AHEAD)];
   const read = async (): Promise<Buffer> => {
     const { bytesRead } = await file.read(buffer, 0, Math.min(READ_AHEAD, end + 1 - at), at);

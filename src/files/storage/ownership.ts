@@ -31,13 +31,13 @@ interface Mark {
   readonly adoption: string | undefined;
 }
 
-const ADVICE =
+const ADOPTION_ADVICE =
   'so this one deletes none of them; if this is the copy, give it files of its own (BYLAW_FILES or --data); if the files ' +
   'belong to this database, run `bylaw files adopt`';
 const REASONS = {
-  elsewhere: `the stored files were claimed by this database in another place, before it was copied, restored or moved, ${ADVICE}`,
-  claimed: `another copy of this database has claimed the stored files since, ${ADVICE}`,
-  contested: `two copies of this database have claimed the stored files, ${ADVICE}`,
+  elsewhere: `the stored files were claimed by this database in another place, before it was copied, restored or moved, ${ADOPTION_ADVICE}`,
+  claimed: `another copy of this database has claimed the stored files since, ${ADOPTION_ADVICE}`,
+  contested: `two copies of this database have claimed the stored files, ${ADOPTION_ADVICE}`,
 } as const;
 
 export class Ownership {

@@ -1,6 +1,6 @@
 /** Runs the sweep at the start and then every hour, never twice at a time. */
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 export interface SweeperParts {
   /** Returns the number of deleted keys, soon after the signal aborts. `grace` is in milliseconds. */
@@ -23,7 +23,7 @@ export class Sweeper {
     this.#timer = setInterval(() => {
       // A sweep that takes longer than an hour goes on.
       if (this.#running === undefined) void this.#tend();
-    }, HOUR);
+    }, HOUR_MS);
     this.#timer.unref();
     return this.#tend(grace);
   }

@@ -88,10 +88,10 @@ function* slicesOf(text: string): Generator<string> {
  * the expanded relations and on the caller's permits. `version` holds no quotation mark.
  */
 export function entityTagOf(version: string, json: JsonText): string {
-  return `"${version}.${digestOf(json).slice(0, 16)}"`;
+  return `"${version}.${digestOfJson(json).slice(0, 16)}"`;
 }
 
-function digestOf(json: JsonText): string {
+function digestOfJson(json: JsonText): string {
   if (typeof json === 'string') return hash('sha256', json, 'base64url');
   const digest = createHash('sha256');
   for (const chunk of encodedChunks(json)) digest.update(chunk);

@@ -4,7 +4,7 @@ import type { RouteRate, RouteRates } from '../../service-status.ts';
 const METRIC = /^bylaw_http_request_duration_seconds_bucket\{(?<labels>[^}]*)\} (?<value>\d+)/gm;
 const LABEL = /(?<!\w)(\w+)="((?:[^"\\]|\\.)*)"/g;
 const WINDOW_MS = 60_000;
-const LONGEST_MS = 75_000;
+const LONGEST_WINDOW_MS = 75_000;
 /** Calls nearer to each other share a snapshot. */
 const STEP_MS = 4_000;
 
@@ -32,13 +32,13 @@ export class RateWindow {
   /** @param text the metrics as Prometheus reads them; `now`: milliseconds */
   ratesOf(text: string, now: number): RouteRates {
     const current = { at: now, routes: countsIn(text) };
-    const recent = this.#snapshots.filter(({ at }) => now - at <= LONGEST_MS);
+    const recent = this.#snapshots.filter(({ at }) => now - at <= LONGEST_WINDOW_MS);
     // Without a recent one, the rates are about all the time since the last call.
     const before = recent.find(({ at }) => now - at <= WINDOW_MS) ?? recent.at(-1) ?? this.#snapshots.at(-1)!;
     if (now - this.#snapshots.at(-1)!.at >= STEP_MS) this.#snapshots = [...recent, current];
     const seconds = Math.max(0.001, (now - before.at) / 1000);
     const routes = [...current.routes].flatMap(
-      ([key, counts]) => rateOf(counts, before.routes.get(key), seconds) ?? [],
+      ([key, counts]) => routeRateOf(counts, before.routes.get(key), seconds) ?? [],
     );
     return { seconds: rounded(seconds), routes: routes.toSorted((a, b) => b.requests - a.requests) };
   }
@@ -59,7 +59,7 @@ function countsIn(text: string): ReadonlyMap<string, RouteCounts> {
   return found;
 }
 
-function rateOf(now: RouteCounts, before: RouteCounts | undefined, seconds: number): RouteRate | undefined {
+function routeRateOf(now: RouteCounts, before: RouteCounts | undefined, seconds: number): RouteRate | undefined {
   const { method, route } = now;
   const all = since(now.all, before?.all);
   const requests = all.get(Number.POSITIVE_INFINITY) ?? 0;

@@ -2,7 +2,9 @@
  * Protects browsers: headers of every response, CORS for reads of other sites, and a check that
  * writes with a cookie come from this site (CSRF).
  */
+
 import type { Context } from 'koa';
+import { isLoopback } from '../../auth/loopback.ts';
 import { Problem } from '../../problem.ts';
 import type { App } from '../app.ts';
 
@@ -94,9 +96,6 @@ export function checkOrigin(ctx: Context, app: App, isByCookie: boolean): void {
 }
 
 // ---------------------------------------------------------------- loopback names
-
-const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-export const isLoopback = (hostname: string): boolean => LOOPBACK_HOST.test(hostname);
 
 function isLoopbackOrigin(origin: string): boolean {
   if (!URL.canParse(origin)) return false;

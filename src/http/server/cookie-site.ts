@@ -11,15 +11,15 @@ export function checkCookieSite({ sameSite, domain }: CookieOptions, { baseUrl, 
     throw new Error(
       `cookie: \`same_site: none\` needs https; expected a base URL with https, found ${baseUrl}; set BASE_URL`,
     );
-  if (domain !== undefined && !isUnder(domain, baseUrl))
+  if (domain !== undefined && !containsHost(domain, baseUrl))
     throw new Error(`cookie: expected \`domain\` to hold the host of the base URL ${baseUrl}, found \`${domain}\``);
 }
 
 /** Undefined: the cookie belongs to the host alone. */
 export const cookieDomain = ({ domain }: CookieOptions, { baseUrl }: Site): string | undefined =>
-  domain !== undefined && isUnder(domain, baseUrl) ? domain : undefined;
+  domain !== undefined && containsHost(domain, baseUrl) ? domain : undefined;
 
-function isUnder(domain: string, baseUrl: string): boolean {
+function containsHost(domain: string, baseUrl: string): boolean {
   const { hostname } = new URL(baseUrl);
   return hostname === domain || hostname.endsWith(`.${domain}`);
 }

@@ -25,7 +25,7 @@ export function draftKey(table: ExistingTable): DraftKey | undefined {
   const column = table.columns.find(({ name }) => name === columns[0])!;
   const type = keyTypeOf(table.table, column);
   if (type === undefined) return undefined;
-  const declared = declaredKey(table, column, type);
+  const declared = draftedKey(table, column, type);
   return { columns, ...(declared && { declared }), ...noteOf(table, column) };
 }
 
@@ -42,7 +42,7 @@ export function keyTypeOf(table: string, column: ExistingColumn): keyof typeof M
   return kind && DRAFTED_KEY_TYPES[FIELD_KINDS[kind.type].sqlType];
 }
 
-function declaredKey(table: ExistingTable, column: ExistingColumn, type: keyof typeof MAKER): Declaration | undefined {
+function draftedKey(table: ExistingTable, column: ExistingColumn, type: keyof typeof MAKER): Declaration | undefined {
   const maker = table.kind === 'table' ? draftedMaker(column, type) : MAKER[type];
   if (type === 'uuid' && column.name === 'id' && maker === MAKER.uuid) return undefined;
   return {

@@ -1,6 +1,6 @@
 /** The triggers that keep deleted rows, of every program that deletes them and of every cascade. */
 import { keyOf } from '../../policy/types.ts';
-import { linksOf } from '../../schema/model/kept/links.ts';
+import { linksOf } from '../../schema/model/kept/link-sides.ts';
 import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { LINKS_COLUMN, shortDigest } from '../../schema/model/stored-names.ts';
@@ -25,7 +25,7 @@ export function deletedRowSteps({ schema, wanted, known }: TriggerPlan): readonl
   );
   return known.stepsTo(
     DELETED_ROW_TRIGGERS,
-    kept.map((collection) => triggerOf(collection, schema, { own, table: wanted.get(collection.table)! })),
+    kept.map((collection) => deletedRowTriggerOf(collection, schema, { own, table: wanted.get(collection.table)! })),
   );
 }
 
@@ -34,7 +34,7 @@ interface OwnTable {
   readonly table: Table;
 }
 
-function triggerOf(collection: Collection, schema: Schema, { own, table }: OwnTable): RowTrigger {
+function deletedRowTriggerOf(collection: Collection, schema: Schema, { own, table }: OwnTable): RowTrigger {
   const key = ident(keyOf(collection).column).text;
   const kept = ident(own, collection.softDelete!.table).text;
   const columns = table.columns.map(({ name }) => ident(name).text);

@@ -1,5 +1,5 @@
 /** The triggers that write the history of records: for every program, and by the statement that writes. */
-import { historyColumnsOf } from '../../schema/model/kept/history.ts';
+import { COLUMNS_OF_A_CALL, historyColumnsOf } from '../../schema/model/kept/history.ts';
 import { HISTORY_ACTOR, RECORD_HISTORY_TABLE } from '../../schema/model/kept/history-names.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { shortDigest } from '../../schema/model/stored-names.ts';
@@ -12,8 +12,6 @@ export const HISTORY_TRIGGERS: TriggerKind = {
   functions: 'bylaw_past_',
   triggers: [{ name: 'bylaw_history', when: 'AFTER INSERT OR UPDATE OR DELETE', each: 'ROW' }],
 };
-/** A function takes a hundred arguments. */
-const COLUMNS_OF_A_CALL = 40;
 
 /** The steps come after those of the tables. */
 export function historySteps({ schema, known }: TriggerPlan): readonly Step[] {
@@ -23,11 +21,11 @@ export function historySteps({ schema, known }: TriggerPlan): readonly Step[] {
   );
   return known.stepsTo(
     HISTORY_TRIGGERS,
-    kept.map((collection) => triggerOf(collection, schema, known.own)),
+    kept.map((collection) => historyTriggerOf(collection, schema, known.own)),
   );
 }
 
-function triggerOf(collection: Collection, schema: Schema, own: string): RowTrigger {
+function historyTriggerOf(collection: Collection, schema: Schema, own: string): RowTrigger {
   const { name, table } = collection;
   const { id: key, columns: kept } = historyColumnsOf(schema, collection);
   const image = (row: string): string =>

@@ -72,7 +72,7 @@ class OwnersDifferences {
       );
       return;
     }
-    for (const wanted of columnsOf(collection, schema)) this.#compareColumn(wanted);
+    for (const wanted of wantedColumnsOf(collection, schema)) this.#compareColumn(wanted);
     this.#compareKeys(schema);
     if (!table.isView) this.#compareIndexes(schema);
     this.#noteTable(schema);
@@ -182,7 +182,7 @@ class OwnersDifferences {
       this.notes.push({
         text: `the database takes no ${denied.join(', ')} of "${table}" (\`${name}\`) from the service`,
       });
-    const known = new Set(columnsOf(this.#collection, schema).map(({ column }) => column));
+    const known = new Set(wantedColumnsOf(this.#collection, schema).map(({ column }) => column));
     const missing = [...columns]
       .filter(([column, each]) => !known.has(column) && isLacked(each))
       .map(([column]) => column);
@@ -214,7 +214,7 @@ const KEY_COLUMNS = {
   string: ['text', 'character varying', 'character'],
 };
 
-function columnsOf(collection: Collection, { collections }: Schema): readonly WantedColumn[] {
+function wantedColumnsOf(collection: Collection, { collections }: Schema): readonly WantedColumn[] {
   const { fields, relations } = collection;
   const idOf = (of: Collection): Pick<WantedColumn, 'type' | 'accepted'> => {
     const accepted = KEY_COLUMNS[keyOf(of).kind];

@@ -66,14 +66,14 @@ function ofEnum(op: CheckedCompare['op'], literal: LiteralOperand, names: readon
 const enumFact = (names: readonly Limit[]): string =>
   names.length === 1 ? `the one value \`${names[0]}\`` : 'no other values';
 
-const isWithin = (value: Limit, { min, max, type }: FieldLimits): boolean =>
+const isInBounds = (value: Limit, { min, max, type }: FieldLimits): boolean =>
   (min === undefined || rank(value, min, type) >= 0) && (max === undefined || rank(value, max, type) <= 0);
 
 function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
   const operator = OPERATORS[op];
   const values = limitsIn(literal);
   const { min, max } = limits;
-  const isOneOf = values.some((value) => isWithin(value, limits));
+  const isOneOf = values.some((value) => isInBounds(value, limits));
   const isAlways = min === max && values.some((value) => value === min);
   if (isMember(operator)) return { canHold: isOneOf, canFail: !isAlways };
   if (isNonMember(operator)) return { canHold: !isAlways, canFail: isOneOf };
@@ -90,7 +90,7 @@ function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: Fiel
 function ofLength(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
   const operator = OPERATORS[op];
   const lengths = limitsIn(literal).map((value) => [...String(value)].length);
-  const isOneOf = lengths.some((length) => isWithin(length, limits));
+  const isOneOf = lengths.some((length) => isInBounds(length, limits));
   if (isMember(operator)) return { canHold: isOneOf, canFail: true };
   if (isNonMember(operator)) return { canHold: true, canFail: isOneOf };
   const isPart = operator.family === 'text' && operator.folds !== true;

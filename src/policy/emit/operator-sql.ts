@@ -45,7 +45,7 @@ const ordering =
     isText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides);
 
 /** PostgreSQL has no equality of points, but one of their texts. */
-const equality =
+const equalitySql =
   (symbol: string) =>
   (sides: SqlSides): Sql =>
     sides.left.type === 'point'
@@ -53,8 +53,8 @@ const equality =
       : infix(symbol, sides);
 
 export const OPERATOR_SQL: Readonly<Record<CompareOp, (sides: SqlSides) => Sql>> = {
-  '=': (sides) => boolean(sides, true) ?? equality('=')(sides),
-  '!=': (sides) => boolean(sides, false) ?? equality('<>')(sides),
+  '=': (sides) => boolean(sides, true) ?? equalitySql('=')(sides),
+  '!=': (sides) => boolean(sides, false) ?? equalitySql('<>')(sides),
   '<': ordering('<'),
   '<=': ordering('<='),
   '>': ordering('>'),

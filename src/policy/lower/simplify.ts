@@ -218,7 +218,7 @@ function bothPresent(test: Test): Condition {
   return and([test.left, test.right].map((side) => (side.kind === 'column' ? isPresent(side) : TRUE)));
 }
 
-const elementsOf = ({ right }: Test): readonly Scalar[] => {
+const listedValues = ({ right }: Test): readonly Scalar[] => {
   const value = right.kind === 'literal' ? right.value : [];
   return typeof value === 'object' ? value : [value];
 };
@@ -232,7 +232,7 @@ function mergeLists(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undef
   const member = isMember(one);
   const isMerged = member ? isMember(two) : isNonMember(one) && isNonMember(two);
   if (!isMerged) return undefined;
-  const [x, y] = [elementsOf(a), elementsOf(b)];
+  const [x, y] = [listedValues(a), listedValues(b)];
   const elements = (kind === 'or') === member ? [...x, ...y] : x.filter((value) => y.includes(value));
   return listTest({ column: a.left, type: a.right.type, elements, member });
 }
@@ -269,7 +269,7 @@ export function booleanTest(test: Test): Test {
 function mergeBounds(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undefined {
   const [one, two] = [OPERATORS[a.op], OPERATORS[b.op]];
   if (one.direction === undefined || two.direction === undefined) return undefined;
-  const [x, y] = [elementsOf(a)[0]!, elementsOf(b)[0]!];
+  const [x, y] = [listedValues(a)[0]!, listedValues(b)[0]!];
   const order = one.direction === 'up' ? rank(x, y, a.left.type) : rank(y, x, a.left.type);
   const aIsStrict = one.strict === true;
   if (one.direction !== two.direction) {

@@ -23,7 +23,7 @@ interface Decimal {
   readonly exponent: number;
 }
 
-function readDecimal(source: string): Decimal {
+function decimalParts(source: string): Decimal {
   const [mantissa = '', exponent = '0'] = source.toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');
   return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
@@ -47,7 +47,7 @@ function fractionOf(value: number): { readonly numerator: bigint; readonly denom
 function compareWithDecimal(value: number, source: string): number {
   if (value === Number.POSITIVE_INFINITY) return 1;
   if (value === Number.NEGATIVE_INFINITY) return -1;
-  const { digits, exponent } = readDecimal(source);
+  const { digits, exponent } = decimalParts(source);
   // `value` is the double nearest to the source, so a zero means an underflow and the sign of the
   // digits decides.
   if (value === 0 || digits === 0n) return signOf(fractionOf(value).numerator - digits);
@@ -147,7 +147,7 @@ export function holdsForNumber(op: CompareOp, left: number, literal: ExactNumber
  * exponents.
  */
 export function compareNumerals(left: string, right: string): number {
-  const [a, b] = [readDecimal(left), readDecimal(right)];
+  const [a, b] = [decimalParts(left), decimalParts(right)];
   const sign = signOf(a.digits);
   if (sign !== signOf(b.digits) || sign === 0) return sign - signOf(b.digits);
   const [x, y] = [magnitudeOf(a.digits), magnitudeOf(b.digits)];

@@ -19,12 +19,12 @@ export function shareOf({ columns, rows }: TableStatistics, { column, isId, valu
   const { common, commonShare, nullShare, distinct } = known;
   const others = Math.max(0, 1 - nullShare - commonShare) / Math.max(1, distinct - common.size);
   let share = 0;
-  for (const value of values) share += common.get(printed(value)) ?? others;
+  for (const value of values) share += common.get(statisticText(value)) ?? others;
   return Math.min(1, Math.max(1e-9, share));
 }
 
 /** The text that PostgreSQL prints for the value. */
-const printed = (value: unknown): string => (typeof value === 'boolean' ? (value ? 't' : 'f') : String(value));
+const statisticText = (value: unknown): string => (typeof value === 'boolean' ? (value ? 't' : 'f') : String(value));
 
 export const keyShare = (known: ColumnStatistics | undefined): number =>
   known === undefined ? UNKNOWN_VALUE : (1 - known.nullShare) / known.distinct;

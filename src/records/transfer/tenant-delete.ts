@@ -48,7 +48,7 @@ async function deleteKept(db: Database, schema: Schema, { tenant, part }: PartOf
   for (const rows of kept) await db.transaction((tx) => tx.run(sql`DELETE FROM ${rows}`));
 }
 
-interface PartOfTenant {
+export interface PartOfTenant {
   readonly tenant: Tenant;
   readonly part: TenantPart;
 }

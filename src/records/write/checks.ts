@@ -58,12 +58,12 @@ interface FailurePlace {
 /** Undefined: no check failed. */
 export function failureOf(failed: readonly AskedCheck[], place: FailurePlace = {}): Refusal | undefined {
   if (failed.length === 0) return undefined;
-  const errors = failed.flatMap(({ check }) => errorsOf(check, place));
+  const errors = failed.flatMap(({ check }) => checkErrors(check, place));
   const refused = errors.find(({ code }) => code === 'transition_refused');
   return refused === undefined ? invalid(errors) : new Refusal('transition_refused', refused.detail, errors);
 }
 
-function errorsOf(check: Check, { pointer, possible }: FailurePlace): readonly ErrorDetail[] {
+function checkErrors(check: Check, { pointer, possible }: FailurePlace): readonly ErrorDetail[] {
   const { name, message, fields, transitions } = check;
   if (transitions !== undefined) return [transitionError(check, possible?.get(check))];
   return pointersOf(fields, pointer).map((each) => ({

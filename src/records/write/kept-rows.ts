@@ -4,7 +4,7 @@
  */
 import type { Queryable } from '../../database/contract.ts';
 import { foldedColumn } from '../../policy/fold.ts';
-import { linksOf } from '../../schema/model/kept/links.ts';
+import { linksOf } from '../../schema/model/kept/link-sides.ts';
 import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { LINKS_COLUMN, VERSION_COLUMN } from '../../schema/model/stored-names.ts';

@@ -43,7 +43,7 @@ export async function writeMatching<T>(
   const { access, data } = write;
   const { collection } = access;
   if (data !== undefined) requireValid(store, access, data);
-  const request = { filter: write.filter, limit: write.limit, offset: 0, members: ID, isQuery: true };
+  const request = { filter: write.filter, limit: write.limit, offset: 0, members: ID_ALONE, isQuery: true };
   const wanted = idsIn(await list(pages, write.list, request));
   const action = data === undefined ? 'delete' : 'update';
   const locks = {
@@ -57,7 +57,7 @@ export async function writeMatching<T>(
   });
 }
 
-const ID: ReadonlySet<string> = new Set(['id']);
+const ID_ALONE: ReadonlySet<string> = new Set(['id']);
 const idsIn = ({ json }: RecordPage): readonly string[] =>
   (JSON.parse(String(json)) as readonly { readonly id: string | number }[]).map(({ id }) => String(id));
 

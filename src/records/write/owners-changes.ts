@@ -50,7 +50,7 @@ export async function insertOwned(reading: Reading, { writing, conditions }: Own
   );
   const [cells] = await reading.q.rows(sql`
     WITH ${ident(MADE)} AS (${insert})
-    SELECT ${columnsOf(collection, conditions)}
+    SELECT ${madeColumns(collection, conditions)}
       FROM ${ident(MADE)}, LATERAL (${stored}) AS ${ident(WRITTEN)}`);
   return ownersAnswer(cells, asked);
 }
@@ -73,12 +73,12 @@ export async function updateOwned(reading: Reading, update: RowUpdate & OwnedRow
   const [cells] = await reading.q.rows(sql`
     WITH "before" AS (SELECT ${ident(STORED)}.* FROM ${rows.where(isTarget)}),
          ${ident(MADE)} AS (UPDATE ${scopeOf(reading).stored(update.collection, STORED).set(assignments, isTarget)} RETURNING ${ident(STORED)}.*)
-    SELECT ${columnsOf(collection, conditions)}
+    SELECT ${madeColumns(collection, conditions)}
       FROM "before" AS ${ident(STORED)}, ${ident(MADE)}, LATERAL (${stored}) AS ${ident(WRITTEN)}`);
   return ownersAnswer(cells, asked);
 }
 
-const columnsOf = (collection: Collection, conditions: readonly Sql[]): Sql =>
+const madeColumns = (collection: Collection, conditions: readonly Sql[]): Sql =>
   join([recordKeyOf(collection).of(MADE), ...conditions.map((condition) => sql`(${condition})`)], ', ');
 
 /** A trigger can leave the row as it was, and so can row security: then no condition of the record holds. */

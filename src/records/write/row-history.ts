@@ -2,11 +2,12 @@
  * The history of rows that are divided by tenant. A cluster runs no trigger of such tables, so the transaction of each write
  * reads the rows before and after it, and adds the entries of those that changed. Each statement is about one tenant.
  */
+
 import { currentCaller } from '../../caller.ts';
 import type { Queryable } from '../../database/contract.ts';
 import { memoizedBy } from '../../memoized.ts';
 import { datetimeOf } from '../../policy/values.ts';
-import { historyColumnsOf } from '../../schema/model/kept/history.ts';
+import { COLUMNS_OF_A_CALL, historyColumnsOf } from '../../schema/model/kept/history.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, join, param, type Sql, sql, text } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
@@ -15,8 +16,6 @@ import { tenantKeyOf } from '../tenant-key.ts';
 
 /** Entries of one statement. */
 const CHUNK = 1_000;
-/** A function takes a hundred arguments. */
-const COLUMNS_OF_A_CALL = 40;
 const ROW = 't';
 
 interface Image {
@@ -156,13 +155,13 @@ function imageOf(schema: Schema, collection: Collection): Sql {
   const { columns } = historyColumnsOf(schema, collection);
   const chunks: Sql[] = [];
   for (let at = 0; at < columns.length; at += COLUMNS_OF_A_CALL) {
-    const cells = columns.slice(at, at + COLUMNS_OF_A_CALL).flatMap((each) => [text(each.name), printed(each)]);
+    const cells = columns.slice(at, at + COLUMNS_OF_A_CALL).flatMap((each) => [text(each.name), cellText(each)]);
     chunks.push(sql`jsonb_build_object(${join(cells as readonly Sql[], ', ')})`);
   }
   return join(chunks, ' || ');
 }
 
-function printed({ name, type }: { readonly name: string; readonly type: string }): Sql {
+function cellText({ name, type }: { readonly name: string; readonly type: string }): Sql {
   const cell = ident(ROW, name);
   if (type === 'boolean') return sql`left(${cell}::text, 1)`;
   if (type === 'timestamp with time zone')

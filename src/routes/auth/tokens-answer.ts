@@ -4,11 +4,12 @@
 
 import type { Context } from 'koa';
 import type { Issued, SignedIn, StartedOAuth } from '../../auth/auth.ts';
+import { isLoopback } from '../../auth/loopback.ts';
 import { user } from '../../describe/collection-schemas.ts';
 import { type Json, object, type RouteAnswer, type Shape, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/request.ts';
-import { isLoopback, isOtherLoopbackName } from '../../http/server/browser-security.ts';
+import { isOtherLoopbackName } from '../../http/server/browser-security.ts';
 import { cookieDomain } from '../../http/server/cookie-site.ts';
 import { GUEST_ROW } from '../../policy/check/guests.ts';
 

@@ -55,7 +55,7 @@ export class OperationRunner {
       case 'delete': {
         const target = { id: requireRecordId(collection, operation.id), ifVersion: versionsOf(operation.ifMatch) };
         await this.#batch.remove(admission.access(), target);
-        return { text: DELETED, outline: DELETED, record: undefined };
+        return { text: DELETED_RESULT, outline: DELETED_RESULT, record: undefined };
       }
     }
   }
@@ -74,7 +74,7 @@ export class OperationRunner {
   }
 }
 
-const DELETED = '{"status":204}';
+const DELETED_RESULT = '{"status":204}';
 
 function resultOf(collection: Collection, status: number, written: Written): OperationResult {
   const { id } = written;

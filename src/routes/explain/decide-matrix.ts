@@ -15,6 +15,7 @@ import { Store } from '../../records/access-context.ts';
 import { takesWrite } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
+import { METHOD_OF } from './request-method.ts';
 
 const [MOST_CALLERS, MOST_RECORDS, MOST_CREATES, MOST_RULES, MOST_BYTES] = [20, 100, 20, 100, 256 * 1024];
 
@@ -97,8 +98,6 @@ export const decideMatrix = route({
     ctx.body = { data: { rows } };
   },
 });
-
-const METHOD_OF = { list: 'GET', read: 'GET', create: 'POST', update: 'PATCH', delete: 'DELETE' } as const;
 
 /** A key that leaks must not read what rules hide. */
 function requireSession({ by }: Caller): void {

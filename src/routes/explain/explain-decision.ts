@@ -17,6 +17,7 @@ import { isAdministrator } from '../../records/write/role-changes.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { type Body, route } from '../define-route.ts';
 import { requireRecordId } from '../records/request.ts';
+import { METHOD_OF } from './request-method.ts';
 
 const questionBody: Body<AskedQuestion> = {
   type: 'application/json',
@@ -76,7 +77,6 @@ const factsOfAsker = (ctx: Context, { action }: AskedQuestion): RequestFacts => 
   method: METHOD_OF[action],
   origin: ctx.req.headers.origin,
 });
-const METHOD_OF = { list: 'GET', read: 'GET', create: 'POST', update: 'PATCH', delete: 'DELETE' } as const;
 
 /** True if the question names no other caller. */
 function isAbout({ principal, auth }: Caller, { as }: AskedQuestion): boolean {

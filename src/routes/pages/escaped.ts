@@ -1,6 +1,6 @@
 /** Text into HTML, also into attributes in double quotes. Not a route. */
 
-const ESCAPES: Readonly<Record<string, string>> = {
+const HTML_ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
   '>': '&gt;',
@@ -8,4 +8,4 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-export const html = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => ESCAPES[character]!);
+export const html = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => HTML_ESCAPES[character]!);

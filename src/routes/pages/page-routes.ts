@@ -75,7 +75,7 @@ function showSignedIn(ctx: Context, app: App): void {
   const challenge = ctx.cookies.get(CHALLENGE_COOKIE);
   if (challenge !== undefined) setCookie(ctx, app, { name: CHALLENGE_COOKIE, value: '', maxAge: 0, path: SIGNED_IN });
   const error = given.get('error');
-  if (error !== undefined) sendPage(ctx, app, { ...formOf(app, signInPage, values), error: errorOf(error) });
+  if (error !== undefined) sendPage(ctx, app, { ...formOf(app, signInPage, values), error: errorTitle(error) });
   else if (challenge !== undefined)
     sendPage(ctx, app, formOf(app, challengePage, new Map([...values, ['challenge', challenge]])));
   else if (ctx.state.caller?.kind === 'user') leadOn(ctx, app, target);
@@ -83,7 +83,7 @@ function showSignedIn(ctx: Context, app: App): void {
 }
 
 /** `code`: from the address, so that anybody may have written it. */
-const errorOf = (code: string): string =>
+const errorTitle = (code: string): string =>
   (Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code as ProblemCode] : PROBLEMS.oauth_failed).title;
 
 /** Changes nothing: scanners of mail open links. */

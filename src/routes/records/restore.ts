@@ -41,10 +41,10 @@ async function restoredAs(
     const access = admitOf(ctx, app)(app.schema.collections.get(collection)!, 'read').access();
     return { id, ...(await app.records.read(access, { id, relations: [] })) };
   } catch (error) {
-    const isHidden = (error instanceof Problem || error instanceof Refusal) && HIDDEN.includes(error.code);
+    const isHidden = (error instanceof Problem || error instanceof Refusal) && HIDDEN_CODES.includes(error.code);
     if (isHidden) return { id };
     throw error;
   }
 }
 
-const HIDDEN: readonly string[] = ['forbidden', 'not_found'];
+const HIDDEN_CODES: readonly string[] = ['forbidden', 'not_found'];

@@ -55,7 +55,7 @@ function textsOf({ script, style, files }: StudioBundle): StudioTexts {
   return { pageWith, assets: new Map(assets) };
 }
 
-async function sendPage(ctx: Context, name: PageName, root: string): Promise<void> {
+async function sendStudioPage(ctx: Context, name: PageName, root: string): Promise<void> {
   const { pageWith } = await textsOfPage(name);
   const nonce = randomBytes(16).toString('base64');
   ctx.set({
@@ -77,7 +77,7 @@ export function studioRoutesAt(root: string): readonly Route[] {
     accepts: 'any',
     async handle(ctx, { schema }) {
       if (!hasStudio(ctx, schema)) throw notFoundProblem();
-      await sendPage(ctx, name, root);
+      await sendStudioPage(ctx, name, root);
     },
   });
   return [

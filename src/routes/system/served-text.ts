@@ -11,7 +11,7 @@ interface TextPlace {
   readonly offset: number;
   readonly length: number;
 }
-interface RuleOfAction {
+interface RuleInText {
   readonly collection: string;
   readonly action: Action;
   /** Given for the rule of a field or belongs_to. */
@@ -33,7 +33,7 @@ class ServedText {
   }
 
   /** The scalar of the rule's condition, its quotes included. Undefined: the rule is built in, or has roles only. */
-  conditionOf({ collection, action, member, index }: RuleOfAction): TextPlace | undefined {
+  conditionOf({ collection, action, member, index }: RuleInText): TextPlace | undefined {
     const shapes = this.#shape.collections ?? {};
     if (this.text === undefined || (member === undefined && shapes[collection]?.access === undefined)) return undefined;
     const key = action === 'read' ? 'read' : 'write';

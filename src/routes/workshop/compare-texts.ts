@@ -14,7 +14,7 @@ import { MOST_TEXT_BYTES, readDraftSchema } from './draft-schema.ts';
 const BUDGET_MS = 20;
 
 const VERDICTS = ['same', 'narrower', 'wider', 'both', 'unknown', 'added', 'removed'];
-const FLAG: Json = { type: ['boolean', 'null'], description: 'null: unknown.' };
+const BOOL_OR_UNKNOWN: Json = { type: ['boolean', 'null'], description: 'null: unknown.' };
 const EXAMPLE: Json = {
   type: 'object',
   description: 'A caller, a request, a record and its related rows, and the checks that it fails under one schema.',
@@ -26,7 +26,7 @@ const CHANGE = object(
     verdict: { enum: VERDICTS },
     wider: EXAMPLE,
     narrower: EXAMPLE,
-    callers: { type: 'object', additionalProperties: object({ gains: FLAG, loses: FLAG }) },
+    callers: { type: 'object', additionalProperties: object({ gains: BOOL_OR_UNKNOWN, loses: BOOL_OR_UNKNOWN }) },
   },
   ['wider', 'narrower'],
 );

@@ -26,7 +26,7 @@ export function warnOfRevealingChecks(collections: Collections, context: AdviceC
 }
 
 function hiddenMembers(checked: Checked, collections: Collections, { publicRoles }: AdviceContext): readonly string[] {
-  const read = allOperandsOf(checked).flatMap((operand) => (operand.kind === 'column' ? membersOf(operand) : []));
+  const read = allOperandsOf(checked).flatMap((operand) => (operand.kind === 'column' ? membersReadBy(operand) : []));
   const hidden = read.filter(({ collection, member }) => {
     const rules = collections.get(collection)?.memberAccess.get(member)?.read;
     return rules !== undefined && !rules.some((rule) => opensTo(rule.checked, publicRoles, true));
@@ -40,7 +40,7 @@ interface MemberRead {
 }
 
 /** The members that a path reads on its way. */
-function membersOf({ collection, steps, column }: ColumnOperand): readonly MemberRead[] {
+function membersReadBy({ collection, steps, column }: ColumnOperand): readonly MemberRead[] {
   const walked = steps.map(({ from, relation }) => ({ collection: from, member: relation.name }));
   const last = steps.at(-1)?.relation.collection ?? collection;
   return column.kind === 'id' ? walked : [...walked, { collection: last, member: memberName(column) }];

@@ -73,14 +73,20 @@ const TAKEN: Readonly<Record<Collection['kind'], readonly string[]>> = {
 };
 
 const ITSELF: readonly RuleShape[] = [{ when: '@record.id = @request.auth.id' }];
-const OWNED: readonly RuleShape[] = [{ when: '@record.owner = @request.auth.id' }];
+const OWNED_BY_CALLER: readonly RuleShape[] = [{ when: '@record.owner = @request.auth.id' }];
 const SEEN: readonly RuleShape[] = [{ roles: ['admin'] }, ...ITSELF];
 
 type BuiltInRules = Readonly<Partial<Record<Action, readonly RuleShape[]>>>;
 const ACCESS: Readonly<Record<Collection['kind'], BuiltInRules>> = {
   plain: {},
   users: { list: SEEN, read: SEEN, update: ITSELF },
-  files: { list: OWNED, read: OWNED, create: OWNED, update: OWNED, delete: OWNED },
+  files: {
+    list: OWNED_BY_CALLER,
+    read: OWNED_BY_CALLER,
+    create: OWNED_BY_CALLER,
+    update: OWNED_BY_CALLER,
+    delete: OWNED_BY_CALLER,
+  },
 };
 
 export const kindOf = (collection: string): Collection['kind'] =>

@@ -82,7 +82,7 @@ export interface UniqueIndexDefinition {
   readonly columns: readonly string[];
 }
 
-export const uniqueIndexes = (collection: KeyedCollection): readonly UniqueIndexDefinition[] =>
+export const uniqueIndexes = (collection: IndexedCollection): readonly UniqueIndexDefinition[] =>
   storedMembersIn(collection).flatMap((member) => {
     if (isConstraint(member)) return [];
     const columns = uniqueKey(collection, member);
@@ -114,7 +114,7 @@ export const isExclusion = (collection: Pick<Collection, 'table'>, key: NoOverla
 /** The partitions of a table that is stored by tenant, without Citus. More would cost planning time, fewer would have more rows each. */
 export const PARTITION_NUMBERS: readonly number[] = Array.from({ length: 8 }, (_, partition) => partition);
 
-type KeyedCollection = UniqueMembers & Pick<Collection, 'table'>;
+type IndexedCollection = UniqueMembers & Pick<Collection, 'table'>;
 
 const isConstraint = ({ uniqueKey: key }: Field | BelongsTo): boolean =>
   key === undefined || (key.where === undefined && !key.ignoresCase);

@@ -10,12 +10,12 @@ interface DeclaredReference {
   readonly shape: Pick<BelongsToShape, 'references'>;
   readonly path: Path;
 }
-type Target = Pick<Collection, 'name' | 'key' | 'fields'> & { readonly shape: CollectionShape };
+type ReferencedCollection = Pick<Collection, 'name' | 'key' | 'fields'> & { readonly shape: CollectionShape };
 
 /** Undefined: the column has ids. */
 export function referencedColumn(
   { shape: { references: name }, path }: DeclaredReference,
-  target: Target,
+  target: ReferencedCollection,
   report: Report,
 ): ReferencedColumn | undefined {
   if (name === undefined || name === 'id') return undefined;

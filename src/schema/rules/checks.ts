@@ -22,7 +22,7 @@ export function readChecks(
   const own = Object.entries(shape?.checks ?? {}).flatMap(([name, check]) => {
     const path = checkPath(collection.name, name).slice(0, -1);
     const fields = (check.fields ?? []).filter((field, i) =>
-      isMember(field, collection, { ...context, path: [...path, 'fields', i] }),
+      isKnownMember(field, collection, { ...context, path: [...path, 'fields', i] }),
     );
     return readCheck(check, { ...context, collection: collection.name, name, fields, path }) ?? [];
   });
@@ -90,7 +90,7 @@ function violationOf(
 
 export const negatedCheck = (checked: Checked): Checked => ({ kind: 'not', item: checked, span: checked.span });
 
-function isMember(
+function isKnownMember(
   name: string,
   { fields, relations, name: collection }: Bare,
   { source, broken, path }: AccessReading & { readonly path: Path },

@@ -75,11 +75,11 @@ function foreignPart(checked: Checked): Checked | CheckedOperand | undefined {
   switch (checked.kind) {
     case 'and':
     case 'or':
-      return firstOf(checked.items, foreignPart);
+      return firstMatch(checked.items, foreignPart);
     case 'not':
       return foreignPart(checked.item);
     case 'compare':
-      return firstOf([checked.left, checked.right], foreignOperand);
+      return firstMatch([checked.left, checked.right], foreignOperand);
     case 'is null':
       return foreignOperand(checked.operand);
     case 'const':
@@ -92,12 +92,12 @@ function foreignPart(checked: Checked): Checked | CheckedOperand | undefined {
 function foreignOperand(operand: CheckedOperand): CheckedOperand | undefined {
   if (operand.kind === 'literal') return undefined;
   const isOwn = operand.kind === 'column' && operand.scope.kind === 'record' && operand.steps.length === 0;
-  return isOwn && STORED.has(operand.column.kind) ? undefined : operand;
+  return isOwn && STORED_KINDS.has(operand.column.kind) ? undefined : operand;
 }
 
-const STORED: ReadonlySet<string> = new Set(['field', 'belongs_to']);
+const STORED_KINDS: ReadonlySet<string> = new Set(['field', 'belongs_to']);
 
-function firstOf<T, Found>(items: readonly T[], find: (item: T) => Found | undefined): Found | undefined {
+function firstMatch<T, Found>(items: readonly T[], find: (item: T) => Found | undefined): Found | undefined {
   for (const item of items) {
     const found = find(item);
     if (found !== undefined) return found;

@@ -20,7 +20,7 @@ interface WebhooksPlace {
 }
 
 /** Standard Webhooks: 24 to 64 bytes. */
-const SECRET = /^whsec_(?<bytes>[A-Za-z0-9+/]{32,88}={0,2})$/;
+const SIGNING_SECRET = /^whsec_(?<bytes>[A-Za-z0-9+/]{32,88}={0,2})$/;
 const SECRET_BYTES = { least: 24, most: 64 };
 
 export function readWebhooks({ webhooks = {} }: SchemaFile, place: WebhooksPlace): ReadonlyMap<string, Webhook> {
@@ -85,7 +85,7 @@ class WebhookReader {
     if (secrets.length === 0) {
       const message = `the environment variable \`${secret_env}\` is not set; set it to the secret that signs`;
       source.report({ code: 'missing_env', message, path });
-    } else if (!secrets.every(isSecret)) {
+    } else if (!secrets.every(isSigningSecret)) {
       const expected = '`whsec_` and 24 to 64 bytes in base64, as by `echo whsec_$(openssl rand -base64 32)`';
       const message = `the environment variable \`${secret_env}\` holds no secret; expected ${expected}`;
       source.report({ code: 'webhook_secret', message, path });
@@ -104,8 +104,8 @@ class WebhookReader {
   }
 }
 
-function isSecret(text: string): boolean {
-  const bytes = SECRET.exec(text)?.groups?.bytes;
+function isSigningSecret(text: string): boolean {
+  const bytes = SIGNING_SECRET.exec(text)?.groups?.bytes;
   if (bytes === undefined) return false;
   const { length } = atob(bytes);
   return length >= SECRET_BYTES.least && length <= SECRET_BYTES.most;

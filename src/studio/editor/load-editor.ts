@@ -19,7 +19,7 @@ function loadedOnce<Module>(load: () => Promise<Module>): () => Module | undefin
 }
 
 export const usePolicyTools = loadedOnce(() => import('./policy-tools.ts'));
-export type SchemaText = typeof import('./schema-text.ts');
+export type SchemaText = typeof import('./rules-in-text.ts');
 
-export const useSchemaText = loadedOnce(() => import('./schema-text.ts'));
+export const useSchemaText = loadedOnce(() => import('./rules-in-text.ts'));
 export const useCodeField = loadedOnce(() => import('./code-field.ts'));

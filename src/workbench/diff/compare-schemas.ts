@@ -7,7 +7,7 @@ import { decides, type World } from '../../policy/analyse/solve/world.ts';
 import type { Policy } from '../../policy/types.ts';
 import type { Role, Schema } from '../../schema/model/model.ts';
 import { newlyPassing, type WriteRules } from '../compare-checks.ts';
-import { type Ask, decidedBySql, ReplayDisagreement } from '../replay.ts';
+import { type Ask, decidedBySql, ReplayDisagreement } from '../decided-by-sql.ts';
 import { smallestWorld } from '../smallest-world.ts';
 import type { WorldAnswer } from '../world-test.ts';
 import { MergedCatalog } from './merged-catalog.ts';

@@ -35,7 +35,7 @@ function messageChanges(old: Schema, changed: Schema, merged: MergedCatalog): re
     const name = merged.nameOf(before.name);
     const after = changed.collections.get(name);
     if (after === undefined) return [];
-    const [former, messages] = [messagesOf(before), messagesOf(after)];
+    const [former, messages] = [ruleMessagesOf(before), ruleMessagesOf(after)];
     return [
       ...listChanges(`\`${name}\` has the check`, checkNames(before), checkNames(after)),
       ...messages
@@ -50,7 +50,7 @@ function messageChanges(old: Schema, changed: Schema, merged: MergedCatalog): re
 
 const checkNames = ({ checks }: Collection): readonly string[] => checks.map(({ name }) => name);
 
-function messagesOf({ access, memberAccess, checks }: Collection): readonly string[] {
+function ruleMessagesOf({ access, memberAccess, checks }: Collection): readonly string[] {
   const rules = [access, ...memberAccess.values()].flatMap((each) => Object.values(each).flat());
   const all = [...rules.map(({ message }) => message), ...checks.map(({ message }) => message)];
   return [...new Set(all.filter((message) => message !== undefined))];

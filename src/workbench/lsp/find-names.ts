@@ -94,7 +94,7 @@ class TestNames {
     const raw = this.#source.value();
     if (!isObject(raw)) return [];
     this.#declared('users', raw.as, ['as']);
-    for (const [collection, rows] of entriesOf(raw.rows)) this.#declared(collection, rows, ['rows', collection]);
+    for (const [collection, rows] of objectEntries(raw.rows)) this.#declared(collection, rows, ['rows', collection]);
     const tests = Array.isArray(raw.tests) ? raw.tests : [];
     tests.forEach((test, i) => {
       if (isObject(test)) this.#test(test, ['tests', i]);
@@ -107,7 +107,7 @@ class TestNames {
   }
 
   #declared(collection: string, rows: unknown, path: Path): void {
-    for (const [name, row] of entriesOf(rows)) {
+    for (const [name, row] of objectEntries(rows)) {
       this.#add({ collection, name }, [...path, name], 'key', true);
       this.#members(collection, row, [...path, name]);
     }
@@ -115,7 +115,7 @@ class TestNames {
 
   /** Relations name rows. */
   #members(collection: string, row: unknown, path: Path): void {
-    for (const [key, value] of entriesOf(row)) {
+    for (const [key, value] of objectEntries(row)) {
       const target = this.#collections.get(collection)?.relations.get(key)?.collection;
       if (target !== undefined) this.#values(target, value, [...path, key]);
     }
@@ -123,7 +123,7 @@ class TestNames {
 
   #values(collection: string, value: unknown, path: Path): void {
     if (typeof value === 'string') this.#add({ collection, name: value }, path, 'value');
-    const parts = Array.isArray(value) ? [...value.entries()] : entriesOf(value);
+    const parts = Array.isArray(value) ? [...value.entries()] : objectEntries(value);
     for (const [key, each] of parts) this.#values(collection, each, [...path, key]);
   }
 
@@ -141,5 +141,5 @@ class TestNames {
   }
 }
 
-const entriesOf = (value: unknown): readonly (readonly [string, unknown])[] =>
+const objectEntries = (value: unknown): readonly (readonly [string, unknown])[] =>
   isObject(value) ? Object.entries(value) : [];

@@ -14,13 +14,13 @@ import { offsetAt, rangeOfRegion, type TextEdit, type TextPosition, type TextRan
 
 type OpenSchema = Pick<SchemaText, 'schema'>;
 
-const isWithin = (text: string, { start, end }: TextRange, position: TextPosition): boolean => {
+const coversPosition = (text: string, { start, end }: TextRange, position: TextPosition): boolean => {
   const offset = offsetAt(text, position);
   return offsetAt(text, start) <= offset && offset <= offsetAt(text, end);
 };
 
 const useAt = (text: string, position: TextPosition, uses: readonly TestUse[]): TestUse | undefined =>
-  uses.find(({ range }) => isWithin(text, range, position));
+  uses.find(({ range }) => coversPosition(text, range, position));
 
 /** The values of a caller or row, or the type of a member. */
 export function hoverInTests(text: string, position: TextPosition, file: OpenSchema): Hover | undefined {
@@ -43,11 +43,11 @@ function hoverOfMember(text: string, position: TextPosition, schema: Schema | un
   const raw = source.value();
   const path = source.pathAt(offsetAt(text, position)).map(String);
   const name = path.at(-1) ?? '';
-  const collection = schema?.collections.get(collectionAt(path, raw) ?? '');
+  const collection = schema?.collections.get(testedCollection(path, raw) ?? '');
   const [field, relation] = [collection?.fields.get(name), collection?.relations.get(name)];
   if (collection === undefined || (field === undefined && relation === undefined)) return undefined;
   const range = rangeOfRegion(source.placeOf(typedPath(path), 'key'));
-  if (!isWithin(text, range, position)) return undefined;
+  if (!coversPosition(text, range, position)) return undefined;
   const type = field === undefined ? `${relation!.kind} of \`${relation!.collection}\`` : describeType(field.type);
   const isRequired = (field ?? (relation as { readonly required?: boolean })).required === true;
   return { contents: inMarkdown([`\`${collection.name}.${name}\`: ${type}${isRequired ? '' : ', or null'}`]), range };
@@ -58,7 +58,7 @@ const typedPath = (path: readonly string[]): readonly (string | number)[] =>
   path.map((part, i) => (i === 1 && path[0] === 'tests' ? Number(part) : part));
 
 /** The collection whose members the mapping at the path has. */
-function collectionAt([part, first, key]: readonly string[], raw: unknown): string | undefined {
+function testedCollection([part, first, key]: readonly string[], raw: unknown): string | undefined {
   if (part === 'as') return 'users';
   if (part === 'rows') return first;
   const tests: unknown = isObject(raw) ? raw.tests : undefined;

@@ -8,14 +8,14 @@ import type { PlacedRule } from '../rule-places.ts';
 import { MOST_MUTATIONS, type Mutation, mutationsOf } from './mutations.ts';
 
 export function mutationsOfCheck(placed: PlacedRule, { when, transitions }: Check, schema: Schema) {
-  const checked = conditionOf(placed.rule.checked);
+  const checked = heldCondition(placed.rule.checked);
   return transitions === undefined
     ? mutationsOf({ checked, text: when, source: when, dropped: 'no check' }, schema)
     : transitionMutations(placed, transitions, { schema, checked });
 }
 
 /** The condition that a violation negates. */
-const conditionOf = (violation: Checked): Checked => (violation.kind === 'not' ? violation.item : violation);
+const heldCondition = (violation: Checked): Checked => (violation.kind === 'not' ? violation.item : violation);
 
 type Possible = Transitions['possible'];
 

@@ -8,7 +8,7 @@ import { compile, compileChecked } from '../../policy/compile.ts';
 import type { Action, Checked, Policy } from '../../policy/types.ts';
 import { readsData } from '../../policy/visit.ts';
 import type { Collection, Schema, Statement, Who } from '../../schema/model/model.ts';
-import { type Ask, decidedBySql, ReplayDisagreement } from '../replay.ts';
+import { type Ask, decidedBySql, ReplayDisagreement } from '../decided-by-sql.ts';
 import { smallestWorld } from '../smallest-world.ts';
 import { withoutChange } from './unchanged.ts';
 

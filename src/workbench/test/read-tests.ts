@@ -1,14 +1,9 @@
 /** Reads a file of policy tests: every error at its place, as `bylaw check` reports those of a schema. */
+
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
+import { SESSION_TYPES } from '../../explain/principal.ts';
 import { type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
-import {
-  ACTIONS,
-  type Action,
-  FACT_NAMES,
-  type PolicyRequest,
-  type RequestFacts,
-  SESSION_FACTS,
-} from '../../policy/types.ts';
+import { ACTIONS, type Action, FACT_NAMES, type PolicyRequest, type RequestFacts } from '../../policy/types.ts';
 import { datetimeOf, parseDatetime } from '../../policy/values.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { Path, Report, SchemaIssue } from '../../schema/file/issue.ts';
@@ -50,8 +45,6 @@ export function readTests(text: string, file: string, schema: Schema): ReadTests
 
 const FILE_KEYS = ['now', 'as', 'rows', 'tests'];
 const TESTED_ACTIONS: readonly TestedAction[] = [...ACTIONS, 'restore'];
-/** Keys of a test, which callers cannot have as names. */
-const SESSION_TYPES: ReadonlyMap<string, ScalarType> = new Map(SESSION_FACTS);
 const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...TESTED_ACTIONS];
 export const isCallerName = (name: string): boolean => !TEST_KEYS.includes(name);
 const NAMED_TEST: readonly string[] = ['create', 'list'];

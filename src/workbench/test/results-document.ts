@@ -90,22 +90,22 @@ export function junitOf(files: readonly FileResults[]): string {
   const suites = files.map(({ file, results }) => {
     const failures = results.filter(({ isOk }) => !isOk).length;
     const cases = results.map((result) => junitCase(result, file));
-    return `  <testsuite name="${escaped(file)}" tests="${results.length}" failures="${failures}">\n${cases.join('')}  </testsuite>\n`;
+    return `  <testsuite name="${escapedXml(file)}" tests="${results.length}" failures="${failures}">\n${cases.join('')}  </testsuite>\n`;
   });
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n${suites.join('')}</testsuites>\n`;
 }
 
 function junitCase({ expectation, actual, isOk }: TestResult, file: string): string {
   const { line, column } = expectation.region;
-  const name = escaped(`${titleOf(expectation)} (${line}:${column})`);
-  const open = `    <testcase name="${name}" classname="${escaped(file)}"`;
+  const name = escapedXml(`${titleOf(expectation)} (${line}:${column})`);
+  const open = `    <testcase name="${name}" classname="${escapedXml(file)}"`;
   if (isOk) return `${open}/>\n`;
-  const message = escaped(`expected ${expectedText(expectation.expected)}, found ${actualText(actual)}`);
-  return `${open}>\n      <failure message="${message}">${escaped(`${file}:${line}:${column}`)}</failure>\n    </testcase>\n`;
+  const message = escapedXml(`expected ${expectedText(expectation.expected)}, found ${actualText(actual)}`);
+  return `${open}>\n      <failure message="${message}">${escapedXml(`${file}:${line}:${column}`)}</failure>\n    </testcase>\n`;
 }
 
 /** XML 1.0 has no control characters but these. */
-const escaped = (text: string): string =>
+const escapedXml = (text: string): string =>
   text
     .replaceAll(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, ' ')
     .replaceAll(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Mailer } from '../../../src/auth/mail/mail.ts';
+import { Mailer } from '../../../src/auth/mail/mailer.ts';
 import { profileIdentity } from '../../../src/auth/oauth/oauth-identity.ts';
 import { describeOnOne } from '../../support/service.ts';
 import { answerJson, Browser, CLIENT_ID, CLIENT_SECRET, IdentityProvider, type Page } from '../identity-provider.ts';

@@ -16,7 +16,7 @@ export function csvWriter(
       const record = JSON.parse(json) as Readonly<Record<string, unknown>>;
       const exact =
         inJson === undefined || inJson.size === 0 ? record : (JSON.parse(json, keepDigits) as typeof record);
-      return `${names.map((name) => cellOf(inJson?.has(name) ? jsonCell(exact[name]) : record[name], hasSafeCells)).join(',')}\r\n`;
+      return `${names.map((name) => csvCell(inJson?.has(name) ? jsonCell(exact[name]) : record[name], hasSafeCells)).join(',')}\r\n`;
     },
     tail: () => '',
   };
@@ -30,7 +30,7 @@ const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 /** Ids stand with spaces between them; other elements may have spaces themselves. */
 const jsonCell = (value: unknown): unknown => (value === null || value === undefined ? value : JSON.stringify(value));
 
-function cellOf(value: unknown, isSafe: boolean): string {
+function csvCell(value: unknown, isSafe: boolean): string {
   if (value === null || value === undefined) return '';
   if (isSafe && typeof value === 'string' && FORMULA.test(value)) return csvQuoted(`'${value}`);
   return csvQuoted(Array.isArray(value) ? value.join(' ') : String(value));

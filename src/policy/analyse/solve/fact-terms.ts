@@ -10,7 +10,7 @@ import { rootOf, type Term } from './variables.ts';
 
 /** An address outside of the networks of most policies (RFC 5737). */
 const USUAL_ADDRESS = '203.0.113.7';
-const METHOD_OF: Readonly<Record<Action, string>> = {
+const USUAL_METHOD: Readonly<Record<Action, string>> = {
   list: 'GET',
   read: 'GET',
   create: 'POST',
@@ -60,7 +60,7 @@ export class FactTerms {
     if (values !== undefined) term.allowed = [...values];
     if (name === 'request.kind') term.allowed = [this.#standing.caller.kind];
     if (name === 'request.method') {
-      const usual = METHOD_OF[this.#standing.action];
+      const usual = USUAL_METHOD[this.#standing.action];
       term.allowed = [usual, ...[...values!].filter((value) => value !== usual)];
     }
     if (name === ADDRESS_FACT) term.allowed = this.#standing.addresses;

@@ -18,7 +18,7 @@ import { parseString } from '../../../policy/values.ts';
 
 const nullable = (schema: Json): Json => ({ anyOf: [schema, { type: 'null' }] });
 const LIST_OF_TEXTS: Json = { type: 'array', items: TEXT };
-const LIMIT: Json = {
+const KEY_LIMIT: Json = {
   type: 'object',
   additionalProperties: { type: 'array', items: { enum: ACTIONS } },
   description: 'Actions by collection, or by `*` for every collection.',
@@ -32,7 +32,7 @@ export const apiKey: Shape = (scope) =>
       name: TEXT,
       roles: LIST_OF_TEXTS,
       publishable: { type: 'boolean', description: 'Pages may hold it: its bearer is a guest.' },
-      limit: nullable(LIMIT),
+      limit: nullable(KEY_LIMIT),
       addresses: nullable(LIST_OF_TEXTS),
       origins: nullable(LIST_OF_TEXTS),
       expires_at: nullable(TIMESTAMP),

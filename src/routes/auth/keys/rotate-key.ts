@@ -1,11 +1,10 @@
 import { z } from 'zod';
+import { MOST_OVERLAP } from '../../../auth/api-keys/key-requests.ts';
 import { route } from '../../define-route.ts';
 import { jsonBody } from '../../json-body.ts';
 import { idOf } from '../../records/request.ts';
 import { actorOf, issuedKey, sendSecret } from './key-answers.ts';
 
-/** Seven days. */
-const MOST_OVERLAP = 604_800;
 const EXPECTED_SECONDS = `expected seconds from 0 to ${MOST_OVERLAP}`;
 
 export const rotateKey = route({

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import type { AuthenticationResponse, RegistrationResponse } from '../../../auth/auth.ts';
 import { type Json, object, type RouteAnswer, type Shape, TEXT } from '../../../describe/operation.ts';
 
-const INSTANT: Json = { type: 'string', format: 'date-time' };
+const DATE_TIME: Json = { type: 'string', format: 'date-time' };
 
 export const passkey: Shape = (scope) =>
   scope.define(
     'Passkey',
-    object({ id: TEXT, name: TEXT, created_at: INSTANT, last_used_at: { anyOf: [INSTANT, { type: 'null' }] } }),
+    object({ id: TEXT, name: TEXT, created_at: DATE_TIME, last_used_at: { anyOf: [DATE_TIME, { type: 'null' }] } }),
   );
 
 export const passkeyAnswer = (description: string): RouteAnswer => ({

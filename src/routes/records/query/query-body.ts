@@ -180,10 +180,10 @@ export class QueryBody {
       const key = pathKey(sorting);
       if (seen.has(key)) this.#report(['sort', i], 'repeated', `\`${text}\` is sorted by already`);
       seen.add(key);
-      if (sorting.path.isFolded) seen.add(pathKey(plainOf(sorting)));
+      if (sorting.path.isFolded) seen.add(pathKey(asGiven(sorting)));
       sorts.push(sorting);
       // Equal but for accents and cases: by code point.
-      if (sorting.path.isFolded) sorts.push(plainOf(sorting));
+      if (sorting.path.isFolded) sorts.push(asGiven(sorting));
     }
     return sorts;
   }
@@ -246,7 +246,7 @@ export function pathKey({ path: { steps, field, isFolded, from } }: Sorting): st
   return `${path}${isFolded ? ':text' : ''}${from ? `:from(${from.lat} ${from.lng})` : ''}`;
 }
 
-function plainOf({ path: { isFolded: _, ...path }, descending }: Sorting): Sorting {
+function asGiven({ path: { isFolded: _, ...path }, descending }: Sorting): Sorting {
   return { path, descending };
 }
 

@@ -192,11 +192,11 @@ const repeatedKey = ({ key }: FilterKey): ErrorDetail => ({
 });
 
 function invalidValue(filterKey: FilterKey, of: FilteredCollection): ErrorDetail {
-  const detail = `\`${filterKey.key}\` must be ${expectedOf(filterKey, of)}`;
+  const detail = `\`${filterKey.key}\` must be ${expectedForm(filterKey, of)}`;
   return { parameter: filterKey.key, code: 'filter_invalid_value', detail };
 }
 
-function expectedOf(filterKey: FilterKey, of: FilteredCollection): string {
+function expectedForm(filterKey: FilterKey, of: FilteredCollection): string {
   if (filterKey.kind !== 'field') return idsFilter(filterKey, of).expected;
   const { type, enum: allowed } = filterKey.field;
   return allowed === undefined

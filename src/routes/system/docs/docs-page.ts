@@ -14,7 +14,8 @@ import {
   type ShownSchema,
 } from '../../../describe/api-document.ts';
 import { exampleValue } from '../../../describe/example-value.ts';
-import { attribute, code, html, prose } from './html-text.ts';
+import { html } from '../../pages/escaped.ts';
+import { attribute, code, prose } from './html-text.ts';
 import { fieldRows, REQUIRED, typeWords } from './schema-words.ts';
 
 interface DocumentedOperation {
@@ -107,7 +108,7 @@ function body(content: Content = {}, document: ApiDocument): string {
   return Object.entries(content)
     .map(([type, part]) => {
       const { schema = {} } = part;
-      const example = json(exampleOf(part, document));
+      const example = json(bodyExample(part, document));
       const data = schema.properties?.data;
       const fields = `${fieldRows(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldRows(data, document)}`}`;
       return [
@@ -119,7 +120,7 @@ function body(content: Content = {}, document: ApiDocument): string {
 }
 
 /** JSON bodies have an example in the document; forms get one here. */
-const exampleOf = ({ schema = {}, example }: Content[string], document: ApiDocument): unknown =>
+const bodyExample = ({ schema = {}, example }: Content[string], document: ApiDocument): unknown =>
   example ?? exampleValue(schema, document, 'request');
 
 /** For the console, which puts the ids of records in their place. */
@@ -165,7 +166,7 @@ function curlOf({ path, method, operation }: DocumentedOperation, document: ApiD
   const lines = [
     `curl${method === 'head' ? ' -I' : method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BASE${path}"`,
     ...((operation.security ?? []).length === 0 ? [] : ['  -H "Authorization: Bearer $TOKEN"']),
-    ...(content === undefined ? [] : curlData(content[0], exampleOf(content[1], document))),
+    ...(content === undefined ? [] : curlData(content[0], bodyExample(content[1], document))),
   ];
   return lines.join(' \\\n');
 }

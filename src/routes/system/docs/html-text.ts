@@ -1,13 +1,6 @@
-/** Text into HTML. Everything that the page shows goes through one of these. */
+/** Text into HTML. Everything that the page shows goes through one of these, or through `html`. */
+import { html } from '../../pages/escaped.ts';
 
-const HTML_ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-export const html = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => HTML_ESCAPES[character]!);
 /** Makes an id, and the links to it. */
 export const attribute = (value: string): string => html(value.replaceAll(/\s/g, '-'));
 export const code = (value: string): string => `<code>${html(value)}</code>`;

@@ -1,6 +1,7 @@
 /** JSON Schemas in the words of people: `string, 1 to 80 characters`, `list of Document`. */
 import { type ApiDocument, nameOfRef, resolved, type ShownSchema } from '../../../describe/api-document.ts';
-import { attribute, code, html, prose } from './html-text.ts';
+import { html } from '../../pages/escaped.ts';
+import { attribute, code, prose } from './html-text.ts';
 
 const TYPE_WORDS: Readonly<Record<string, string>> = { integer: 'int', number: 'float', boolean: 'bool' };
 const FORMAT_WORDS: Readonly<Record<string, string>> = {
@@ -22,7 +23,7 @@ export function typeWords(schema: ShownSchema): string {
   if (schema.enum !== undefined) return `one of ${codeList(schema.enum)}`;
   if (items?.enum !== undefined) return `list of ${codeList(items.enum)}${bounds(schema)}`;
   if (items !== undefined) return `list of ${typeWords(items)}${bounds(schema)}`;
-  const types = typeNamesOf(schema).map((type) => html(wordOf(type, schema)));
+  const types = typeNamesOf(schema).map((type) => html(typeWordOf(type, schema)));
   return `${types.length === 0 ? 'any value' : types.join(' or ')}${bounds(schema)}`;
 }
 
@@ -33,7 +34,7 @@ const schemaLink = (name: string): string => `<a href="#schema-${attribute(name)
 const typeNamesOf = ({ type, properties }: ShownSchema): readonly string[] =>
   type === undefined ? (properties === undefined ? [] : ['object']) : typeof type === 'string' ? [type] : type;
 
-function wordOf(type: string, { format, contentMediaType }: ShownSchema): string {
+function typeWordOf(type: string, { format, contentMediaType }: ShownSchema): string {
   if (type !== 'string') return TYPE_WORDS[type] ?? type;
   return contentMediaType === undefined ? (FORMAT_WORDS[format ?? ''] ?? format ?? 'string') : 'file';
 }

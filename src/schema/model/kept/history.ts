@@ -7,6 +7,9 @@ import type { Collection, RecordHistory, Schema } from '../model.ts';
 import { historyTableOf } from '../stored-names.ts';
 import { NOT_IN_HISTORY } from './history-names.ts';
 
+/** The columns of one `jsonb_build_object`: a function of PostgreSQL takes a hundred arguments. */
+export const COLUMNS_OF_A_CALL = 40;
+
 interface HistoryDeclaration {
   readonly shape: CollectionShape;
   readonly path: Path;
@@ -20,7 +23,7 @@ export function historyOf(
 ): { readonly history?: RecordHistory } {
   const { history = false } = shape;
   if (history === false) return {};
-  const reason = whyNone(shape, kind);
+  const reason = whyNoHistory(shape, kind);
   const message = `${reason}; remove \`history\``;
   if (reason !== undefined) report({ code: 'history', message, path: [...path, 'history'], at: 'key' });
   const keep = history === true ? undefined : history.keep;
@@ -28,7 +31,7 @@ export function historyOf(
   return { history: keep === undefined ? own : { ...own, keep: secondsOf(keep) } };
 }
 
-function whyNone({ managed }: CollectionShape, kind: Collection['kind']): string | undefined {
+function whyNoHistory({ managed }: CollectionShape, kind: Collection['kind']): string | undefined {
   if (kind !== 'plain') return `\`${kind}\` have no history; the audit trail has the events of accounts`;
   if (managed === false) return 'the table is not managed, so the service adds no trigger that would write its history';
   return undefined;

@@ -28,7 +28,7 @@ export function softDeleteOf(
       report({ code: 'no_such_action', message, path: [...path, 'access', 'restore'], at: 'key' });
     return {};
   }
-  const reason = whyNone({ shape, kind, table });
+  const reason = whyNotKept({ shape, kind, table });
   if (reason !== undefined) {
     const message = `${reason}; remove \`soft_delete\``;
     report({ code: 'soft_delete', message, path: [...path, 'soft_delete'], at: 'key' });
@@ -40,7 +40,7 @@ export function softDeleteOf(
   return { softDelete: { table: deletedTableOf(table), restore: [] } };
 }
 
-function whyNone({ shape, kind, table }: Omit<SoftDeleteDeclaration, 'path'>): string | undefined {
+function whyNotKept({ shape, kind, table }: Omit<SoftDeleteDeclaration, 'path'>): string | undefined {
   if (kind !== 'plain') return `records of \`${kind}\` are deleted for good`;
   if (shape.managed === false)
     return 'the table is not managed, so the service adds no trigger that would keep its rows';

@@ -24,7 +24,7 @@ export function readMail({ mail = {} }: SchemaFile, report: Report): MailOptions
   }
   for (const key of MAIL_URLS) {
     const value = mail[key];
-    if (value === undefined || isLink(value)) continue;
+    if (value === undefined || isLinkTemplate(value)) continue;
     const message = `expected an address with one \`${TOKEN}\`, such as \`https://app.example.com/?token=${TOKEN}\``;
     report({ code: 'invalid_mail', message, path: ['mail', key] });
   }
@@ -58,7 +58,7 @@ function isPicture(text: string): boolean {
 }
 
 /** A link of the web, or of an app that claims its scheme. */
-function isLink(text: string): boolean {
+function isLinkTemplate(text: string): boolean {
   const [before = '', ...after] = text.split(TOKEN);
   if (after.length !== 1 || !URL.canParse(before + after[0])) return false;
   return !/^(?:javascript|data|vbscript|file):$/.test(new URL(before + after[0]).protocol);

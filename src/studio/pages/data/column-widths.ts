@@ -8,7 +8,7 @@ type Widths = Readonly<Record<string, number>>;
 
 const LEAST_PIXELS = 48;
 const MOST_PIXELS = 1_200;
-const chosen = signal<Readonly<Record<string, Widths>>>({});
+const chosenWidths = signal<Readonly<Record<string, Widths>>>({});
 
 const keyOfWidths = (collection: string): string => `widths:${collection}`;
 
@@ -20,7 +20,7 @@ function keptWidths(collection: string): Widths {
   }
 }
 
-export const widthsOf = (collection: string): Widths => chosen.value[collection] ?? keptWidths(collection);
+export const widthsOf = (collection: string): Widths => chosenWidths.value[collection] ?? keptWidths(collection);
 
 /** @param pixels undefined: the width of the type again */
 export function setWidth(collection: string, column: string, pixels: number | undefined): void {
@@ -28,7 +28,7 @@ export function setWidth(collection: string, column: string, pixels: number | un
   const width =
     pixels === undefined ? {} : { [column]: Math.round(Math.max(LEAST_PIXELS, Math.min(MOST_PIXELS, pixels))) };
   const widths = { ...others, ...width };
-  chosen.value = { ...chosen.value, [collection]: widths };
+  chosenWidths.value = { ...chosenWidths.value, [collection]: widths };
   keep(keyOfWidths(collection), JSON.stringify(widths));
 }
 

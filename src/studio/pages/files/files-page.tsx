@@ -22,7 +22,7 @@ const FILES_OF_A_PAGE = 60;
 /** A width that every schema allows, unless it names others. */
 const PREVIEW_WIDTH = 256;
 
-const contentOf = (id: string): string => `/api/files/${encodeURIComponent(id)}/content`;
+const contentPath = (id: string): string => `/api/files/${encodeURIComponent(id)}/content`;
 const hasPreview = ({ content_type: type }: StoredFile): boolean => /^image\/(?:jpeg|png|webp|gif|avif)$/.test(type);
 
 export function FilesPage(): JSX.Element {
@@ -90,10 +90,10 @@ function FileCard({ file }: { readonly file: StoredFile }): JSX.Element {
   };
   return (
     <>
-      <a class="preview" href={contentOf(id)} target="_blank" rel="noopener noreferrer">
+      <a class="preview" href={contentPath(id)} target="_blank" rel="noopener noreferrer">
         {hasPreview(file) && !hasFailed ? (
           <img
-            src={`${contentOf(id)}?width=${PREVIEW_WIDTH}`}
+            src={`${contentPath(id)}?width=${PREVIEW_WIDTH}`}
             alt={name}
             loading="lazy"
             onError={() => setFailed(true)}

@@ -28,12 +28,14 @@ interface DiffExample {
   readonly related: Readonly<Record<string, unknown>>;
   readonly failed_checks?: readonly string[];
 }
-interface Difference {
+interface DraftDifference {
   readonly settings: readonly string[];
   readonly changes: readonly RuleChange[];
 }
 
-type DifferenceState = { readonly difference: Difference; readonly text: string } | { readonly problem: ShownProblem };
+type DifferenceState =
+  | { readonly difference: DraftDifference; readonly text: string }
+  | { readonly problem: ShownProblem };
 
 /** The answer for a text, and the ways to ask for it and to note a problem in its place. */
 function useDifference(text: string | undefined) {
@@ -44,7 +46,7 @@ function useDifference(text: string | undefined) {
   const compare = async (asked: string): Promise<void> => {
     setAsking(true);
     try {
-      const { data } = await transport.json<{ readonly data: Difference }>('/api/_diff', {
+      const { data } = await transport.json<{ readonly data: DraftDifference }>('/api/_diff', {
         method: 'POST',
         body: { text: asked },
       });
@@ -136,7 +138,7 @@ function SaveButton({ text, isReady, onProblem }: SaveButtonProps): JSX.Element 
   );
 }
 
-function DifferenceList({ difference: { settings, changes } }: { readonly difference: Difference }): JSX.Element {
+function DifferenceList({ difference: { settings, changes } }: { readonly difference: DraftDifference }): JSX.Element {
   const changed = changes.filter(({ verdict }) => verdict !== 'same');
   if (settings.length + changed.length === 0) return <p role="status">{wording.noDifference}</p>;
   return (

@@ -29,7 +29,7 @@ function storedDraft(): PolicyDraft {
 
 const draft = signal<PolicyDraft>(storedDraft());
 
-function keepDraft(changed: PolicyDraft): void {
+function keepPolicyDraft(changed: PolicyDraft): void {
   draft.value = changed;
   try {
     sessionStorage.setItem(KEY, JSON.stringify(changed));
@@ -58,14 +58,14 @@ export function editCondition(
   const { [place.offset]: _, ...others } = before.edits;
   const isBack = given.text === given.when;
   const edits = isBack ? others : { ...others, [place.offset]: { length: place.length, text: given.text } };
-  keepDraft({ ...before, edits });
+  keepPolicyDraft({ ...before, edits });
 }
 
 /** The text as a whole, such as with one more rule. */
 export const editWhole = (served: ServedSchema, outline: string): void =>
-  keepDraft({ base: served.text ?? '', outline, edits: {} });
+  keepPolicyDraft({ base: served.text ?? '', outline, edits: {} });
 
-export const dropDraft = (): void => keepDraft(NO_DRAFT);
+export const dropDraft = (): void => keepPolicyDraft(NO_DRAFT);
 
 export const isDrafted = (served: ServedSchema): boolean => draftedText(served) !== served.text;
 

@@ -106,7 +106,7 @@ function RuleCondition({ collection, set, rule, number }: RuleConditionProps): J
 }
 
 /** The condition of a new rule, until a person writes another one. */
-const NEVER = 'false';
+const NEVER_RULE = 'false';
 
 function NewRule({ change }: { readonly change: RuleChanges }): JSX.Element {
   return (
@@ -118,7 +118,7 @@ function NewRule({ change }: { readonly change: RuleChanges }): JSX.Element {
           const form = event.currentTarget;
           const given = new FormData(form);
           const roles = given.getAll('roles').map(String);
-          change.add({ roles, ...((roles.length === 0 || given.has('condition')) && { when: NEVER }) });
+          change.add({ roles, ...((roles.length === 0 || given.has('condition')) && { when: NEVER_RULE }) });
           form.reset();
           form.closest('details')!.open = false;
         }}

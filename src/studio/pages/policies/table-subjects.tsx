@@ -55,7 +55,7 @@ export function useTableRecords(collection: ServedCollection): readonly TableCol
 }
 
 /** Objects of JSON, in a list. */
-function dataIn(): readonly object[] {
+function dataInAddress(): readonly object[] {
   const text = address.value.query.get('data') ?? '[]';
   const given = dataOf(`{"all":${text}}`)?.all;
   return Array.isArray(given) ? given.filter((each): each is object => typeof each === 'object' && each !== null) : [];
@@ -63,7 +63,7 @@ function dataIn(): readonly object[] {
 
 /** The data of the address, after an example that the schema takes. */
 export function tableData(collection: ServedCollection): readonly TableColumn[] {
-  const all = [sampleData(collection), ...dataIn()].map((each) => JSON.stringify(each));
+  const all = [sampleData(collection), ...dataInAddress()].map((each) => JSON.stringify(each));
   return [...new Set(all)].slice(0, MOST_DATA).map((key) => ({ key, title: key }));
 }
 
@@ -104,7 +104,7 @@ const addListed = (key: 'callers' | 'records') => (value: string) => {
 function addData(text: string): string | undefined {
   const data = dataOf(text);
   if (data === undefined) return wording.dataExpected;
-  changeQuery({ data: JSON.stringify([...dataIn(), data]) });
+  changeQuery({ data: JSON.stringify([...dataInAddress(), data]) });
   return undefined;
 }
 

@@ -75,13 +75,13 @@ interface AccessCellProps extends AccessTableProps {
   readonly action: RuleAction;
 }
 
-const NAMES = { allow: 'true', deny: 'false', depends: 'depends' } as const;
+const VERDICT_NAMES = { allow: 'true', deny: 'false', depends: 'depends' } as const;
 
 function AccessCell({ tools, served, collection, role, action }: AccessCellProps): JSX.Element {
   const { verdict, conditions } = accessOf(tools, role, { served, collection, action });
   return (
     <>
-      <span class={`value ${NAMES[verdict]}`}>{wording.accessWords[verdict]}</span>
+      <span class={`value ${VERDICT_NAMES[verdict]}`}>{wording.accessWords[verdict]}</span>
       {conditions.map((condition) => (
         <p key={condition}>
           <code>{condition}</code>

@@ -110,13 +110,13 @@ function writeRules(text: string, path: RulePath, rules: readonly TextRule[]): s
   return spliced(text, place, `{ type: ${type}, ${rest[0]}: ${value} }`);
 }
 
-interface Walked {
+interface WalkedNode {
   readonly node: Node | null;
   /** The keys that the text does not have. */
   readonly rest: RulePath;
 }
 
-function walk(root: Node | null, path: RulePath): Walked {
+function walk(root: Node | null, path: RulePath): WalkedNode {
   let node = root;
   for (const [i, key] of path.entries()) {
     const next = isMap(node) ? (node.get(key, true) as Node | undefined) : undefined;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseSchema } from '../../src/schema/load.ts';
-import { type RulePath, readRules, withoutRule, withRoles, withRule } from '../../src/studio/editor/schema-text.ts';
+import { type RulePath, readRules, withoutRule, withRoles, withRule } from '../../src/studio/editor/rules-in-text.ts';
 
 const SAMPLE = readFileSync(join(import.meta.dirname, '../../bylaw.yaml'), 'utf8');
 const FORMS = `# Kept.
