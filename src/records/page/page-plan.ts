@@ -154,8 +154,7 @@ export function askedPage(
   const known = { collection, permit: rule, lookUps: rule.lookUps, filters: tests, links, opaque, tenant };
   // The id, or the row of one related record, leads to few records by itself
   const isFound = tests.some(({ isId }) => isId) || related.some(({ relation: { kind } }) => kind !== 'many_to_many');
-  const choice =
-    isFound || !hasWays(collection) ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId, order });
+  const choice = isFound ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId, order });
   // A plan for all values would expect the related rows of an average record
   const isOpaque = filter !== undefined && filters.at(-1)!.opacity !== undefined;
   const isGathered = choice.way?.kind === 'gathered';
@@ -163,9 +162,6 @@ export function askedPage(
   const isWhole = (request.count ?? 'none') !== 'none' || isGathered;
   return { ...bound, position, endsEarly, rule, whole: isWhole ? ofAll() : undefined, ...choice, isPlannedFor };
 }
-
-/** The ways of a page find records by ids, which are in one column. */
-const hasWays = ({ key }: AccessContext['collection']): boolean => key?.parts === undefined;
 
 const NO_RELATED_FILTERS: readonly RelatedFilter[] = [];
 

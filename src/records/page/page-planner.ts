@@ -122,10 +122,10 @@ export class PagePlanner {
 
   choice(search: PageSearch): PageChoice {
     const { collection, permit, tenant, isById } = search;
-    const { table, tenantLayout } = collection;
-    // No index finds a page of the collection without the tenant.
-    const isLost = tenant === undefined && tenantLayout?.kind === 'by';
-    if (search.most > MOST_ROWS || isLost) return NO_CHOICE;
+    const { table, tenantLayout, key } = collection;
+    // The ways find records by ids in one column, and no index finds a page without the tenant.
+    const hasNoWay = key?.parts !== undefined || (tenant === undefined && tenantLayout?.kind === 'by');
+    if (search.most > MOST_ROWS || hasNoWay) return NO_CHOICE;
     const indexed = this.indexedOf(collection);
     const branches = permit.branches('t', indexed);
     const isOpen = permit.verdict === 'allow';
