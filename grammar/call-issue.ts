@@ -23,7 +23,7 @@ const FOREIGN_QUANTIFIERS: ReadonlyMap<string, string> = new Map([
   ['no', 'none'],
 ]);
 /** Functions without arguments, as a whole. */
-const VALUES: ReadonlyMap<string, string> = new Map([
+const VALUE_OF_CALL: ReadonlyMap<string, string> = new Map([
   ['now', '@now'],
   ['current_timestamp', '@now'],
   ['today', '@today'],
@@ -42,7 +42,7 @@ const CALL_ADVICE: ReadonlyMap<string, string> = new Map([
 
 /** A filter knows only the caller's id. */
 function valueNamed(written: string, dialect: Dialect): string | undefined {
-  const value = inDialect(VALUES.get(written) ?? '', dialect);
+  const value = inDialect(VALUE_OF_CALL.get(written) ?? '', dialect);
   return value === '' || (dialect === 'filter' && value.startsWith('@request')) ? undefined : value;
 }
 

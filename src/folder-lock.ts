@@ -14,7 +14,7 @@ import { codeOf } from './thrown.ts';
 
 export class FolderInUse extends Error {
   readonly pid: number;
-  constructor(folder: string, holder: Holder) {
+  constructor(folder: string, holder: LockHolder) {
     const where = holder.host === hostname() ? '' : ` on ${holder.host}`;
     super(`the data folder ${folder} is in use by process ${holder.pid}${where}; stop it, or take another folder`);
     this.name = 'FolderInUse';
@@ -22,7 +22,7 @@ export class FolderInUse extends Error {
   }
 }
 
-interface Holder {
+interface LockHolder {
   readonly pid: number;
   /** Empty if unknown. */
   readonly started: string;
@@ -48,20 +48,20 @@ const DRAFT = 'draft-lock-';
 export async function lockFolder(folder: string): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const started = processOf(process.pid)?.started ?? '';
-  const holder: Holder = { pid: process.pid, started, host: hostname() };
+  const holder: LockHolder = { pid: process.pid, started, host: hostname() };
   for (let attempt = 0; attempt < 20; attempt++) {
     const earlier = await generationsOf(folder);
     const last = earlier.at(-1);
     if (last !== undefined && !(await isFree(folder, last))) continue;
     const own = last === undefined ? 0 : last + 1;
-    const path = pathOf(folder, own);
+    const path = lockPath(folder, own);
     if (!(await createOnce(folder, path, JSON.stringify(holder)))) continue;
     // INVARIANT: a process that is late here sees the later generation, and gives up its own.
     if ((await generationsOf(folder)).at(-1) !== own) {
       await rm(path, { force: true });
       continue;
     }
-    for (const generation of earlier) await rm(pathOf(folder, generation), { force: true });
+    for (const generation of earlier) await rm(lockPath(folder, generation), { force: true });
     return hold(path);
   }
   throw new Error(`the lock of ${folder} changes hands too fast`);
@@ -70,7 +70,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
 /** Returns true for the name of a file that only names the holder of a folder. */
 export const isLockFile = (name: string): boolean => LOCK.test(name) || name.startsWith(DRAFT);
 
-const pathOf = (folder: string, generation: number): string =>
+const lockPath = (folder: string, generation: number): string =>
   join(folder, generation === 0 ? 'lock' : `lock.${generation}`);
 
 /** The earliest first. */
@@ -81,7 +81,7 @@ async function generationsOf(folder: string): Promise<readonly number[]> {
 
 /** Returns false if the file has vanished. Throws FolderInUse if its holder lives. */
 async function isFree(folder: string, generation: number): Promise<boolean> {
-  const path = pathOf(folder, generation);
+  const path = lockPath(folder, generation);
   const found = await readFile(path, 'utf8').catch(() => undefined);
   if (found === undefined) return false;
   const holder = parseHolder(found);
@@ -104,16 +104,16 @@ async function createOnce(folder: string, path: string, text: string): Promise<b
   }
 }
 
-function parseHolder(text: string): Holder | undefined {
+function parseHolder(text: string): LockHolder | undefined {
   try {
-    const value = JSON.parse(text) as Holder;
+    const value = JSON.parse(text) as LockHolder;
     return typeof value.pid === 'number' && typeof value.started === 'string' ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-async function isAlive({ pid, started, host }: Holder, path: string): Promise<boolean> {
+async function isAlive({ pid, started, host }: LockHolder, path: string): Promise<boolean> {
   if (host !== hostname()) return beats(path);
   try {
     process.kill(pid, 0);

@@ -30,7 +30,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   try {
     const results = await withReplays((ask) => proveStatements(schema, { budget, ask }));
     if (args.has('json')) io.stdout.write(`${JSON.stringify(proofDocument(results, file, schema), undefined, 2)}\n`);
-    else io.stdout.write(`${linesOf(results, schema).join('\n')}\n`);
+    else io.stdout.write(`${resultLines(results, schema).join('\n')}\n`);
     const failing = args.has('allow-unknown') ? ['refuted'] : ['refuted', 'unknown'];
     return results.some(({ verdict }) => failing.includes(verdict)) ? 1 : 0;
   } catch (error) {
@@ -39,7 +39,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   }
 }
 
-function linesOf(results: readonly StatementResult[], schema: Schema): readonly string[] {
+function resultLines(results: readonly StatementResult[], schema: Schema): readonly string[] {
   if (results.length === 0)
     return ['the schema has no statements; docs/testing-policies.md shows how to write them under `prove:`'];
   const isOfGuest = results.some(({ counterexample }) => counterexample?.isGuest === true);

@@ -6,7 +6,7 @@
 const UUID_TEXT = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const UUID_BYTES = 16;
 /** The start of `hash_bytes`. */
-const START = (0x9e3779b9 + UUID_BYTES + 3_923_095) | 0;
+const HASH_START = (0x9e3779b9 + UUID_BYTES + 3_923_095) | 0;
 /** Bits by which the two halves of its `mix` rotate. */
 const MIXING = [
   [4, 6, 8],
@@ -19,9 +19,9 @@ const rotated = (x: number, by: number): number => (x << by) | (x >>> (32 - by))
 export function hashOfUuid(uuid: string): number | undefined {
   if (!UUID_TEXT.test(uuid)) return undefined;
   const bytes = Buffer.from(uuid.replaceAll('-', ''), 'hex');
-  let a = (START + bytes.readInt32LE(0)) | 0;
-  let b = (START + bytes.readInt32LE(4)) | 0;
-  let c = (START + bytes.readInt32LE(8)) | 0;
+  let a = (HASH_START + bytes.readInt32LE(0)) | 0;
+  let b = (HASH_START + bytes.readInt32LE(4)) | 0;
+  let c = (HASH_START + bytes.readInt32LE(8)) | 0;
   for (const [first, second, third] of MIXING) {
     a = (a - c) ^ rotated(c, first);
     c = (c + b) | 0;

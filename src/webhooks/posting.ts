@@ -19,7 +19,7 @@ export interface Post {
   readonly body: string;
 }
 
-const PATIENCE_MS = 15_000;
+const POST_TIMEOUT_MS = 15_000;
 const MOST_SOCKETS = 20;
 
 export class Poster {
@@ -41,7 +41,7 @@ export class Poster {
     // No name is looked up for a literal address.
     if (isIP(host) !== 0 && !this.#admits(host, isSecure)) return { error: REFUSED };
     const [client, agent] = isSecure ? [https, this.#secure] : [http, this.#plain];
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(POST_TIMEOUT_MS);
     return new Promise((resolve) => {
       const request = client.request(url, {
         method: 'POST',
@@ -74,7 +74,7 @@ export class Poster {
 
 /** Milliseconds for the rest of an answer; a longer one costs its connection. */
 const ANSWER_DRAIN_MS = 1_000;
-const NO_ANSWER = `no answer within ${PATIENCE_MS / 1000} s`;
+const NO_ANSWER = `no answer within ${POST_TIMEOUT_MS / 1000} s`;
 const REFUSED =
   'the address is not one that may be posted to: public ones over https; with --allow-private, those of private networks too';
 

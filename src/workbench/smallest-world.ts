@@ -108,13 +108,13 @@ function withoutValue(world: World, { collections }: Catalog): readonly World[] 
   return [...stored, ...withoutCreated(world, collections.get(world.collection)!)];
 }
 
-interface StoredRow {
+interface WorldRow {
   readonly name: string;
   readonly row: Row;
 }
 
 /** The record and the caller are copies of their rows. */
-function withNull(world: World, { name, row }: StoredRow, member: string): World {
+function withNull(world: World, { name, row }: WorldRow, member: string): World {
   const { rows, record, written, request, isGuest } = world;
   const changed = { ...row, [member]: null };
   const isRecord = row === record;

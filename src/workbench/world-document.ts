@@ -17,7 +17,7 @@ export function worldDocument(world: World): WorldDocument {
   const { request, record, written, rows, links, isGuest } = world;
   const related = [...rows].map(([name, all]) => [name, all.filter((row) => row !== record)] as const);
   return {
-    caller: isGuest ? 'guest' : request.kind === 'key' ? keyOf(request.auth!) : request.auth!,
+    caller: isGuest ? 'guest' : request.kind === 'key' ? keyAndRoles(request.auth!) : request.auth!,
     request: { now: request.now, query: request.query, ...request.facts, ...(request.data && { data: request.data }) },
     record: record ?? written!,
     ...(record !== undefined && written !== undefined && { next: written }),
@@ -26,4 +26,4 @@ export function worldDocument(world: World): WorldDocument {
   };
 }
 
-const keyOf = ({ id, roles }: Row) => ({ key: id, roles });
+const keyAndRoles = ({ id, roles }: Row) => ({ key: id, roles });

@@ -29,7 +29,7 @@ export function testOfWorld(world: World, schema: Schema, question: WorldQuestio
 const RECORD_NAME = 'record';
 const CALLER_NAME = 'caller';
 
-const linesOf = (key: string, value: object): readonly string[] =>
+const yamlLines = (key: string, value: object): readonly string[] =>
   Object.keys(value).length === 0 ? [] : [`    ${key}: ${JSON.stringify(value)}`];
 
 /** The solver has json and lists as their text. */
@@ -115,7 +115,7 @@ class WorldFile {
 
   #test({ member, expected: word }: WorldQuestion): readonly string[] {
     const { action, record, request } = this.#world;
-    const query = [...linesOf('query', request.query), ...linesOf('request', this.#facts())];
+    const query = [...yamlLines('query', request.query), ...yamlLines('request', this.#facts())];
     if (action === 'create') {
       const data = JSON.stringify(this.#data(undefined));
       return [

@@ -49,14 +49,14 @@ class Argon2OfNode implements Argon2 {
   async hash(password: string, cost: HashCost): Promise<string> {
     const nonce = randomBytes(SALT_BYTES);
     const { memoryCost, timeCost, parallelism } = cost;
-    const hash = await this.#derive(parametersOf(password, { cost, nonce, tagLength: HASH_BYTES }));
+    const hash = await this.#derive(argon2Parameters(password, { cost, nonce, tagLength: HASH_BYTES }));
     return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${base64(nonce)}$${base64(hash)}`;
   }
 
   async verify(stored: string, password: string): Promise<boolean> {
     const read = parseHash(stored);
     if (read === undefined) return false;
-    const found = await this.#derive(parametersOf(password, { ...read, tagLength: read.hash.length }));
+    const found = await this.#derive(argon2Parameters(password, { ...read, tagLength: read.hash.length }));
     return timingSafeEqual(found, read.hash);
   }
 }
@@ -67,7 +67,7 @@ interface Derivation {
   readonly tagLength: number;
 }
 
-const parametersOf = (password: string, { cost, nonce, tagLength }: Derivation): Argon2Parameters => ({
+const argon2Parameters = (password: string, { cost, nonce, tagLength }: Derivation): Argon2Parameters => ({
   message: Buffer.from(password),
   nonce,
   tagLength,

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import { hashSecret, newSecret } from '../sessions/secrets.ts';
 
 export const KEY_PREFIX = 'bylaw_';
-const TOKEN =
+const KEY_TOKEN =
   /^bylaw_(?<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[A-Za-z0-9_-]{43}(?<sum>[0-9A-Za-z]{6})$/;
 const CHECKSUM_LENGTH = 6;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -29,7 +29,7 @@ export const idPartOf = (text: string): string => text.slice(ID.start, ID.end);
 
 /** Undefined: no key of this service has the text. */
 export function readKeyToken(text: string): KeyToken | undefined {
-  const { id, sum } = TOKEN.exec(text)?.groups ?? {};
+  const { id, sum } = KEY_TOKEN.exec(text)?.groups ?? {};
   if (id === undefined || sum !== checksumOf(text.slice(0, -CHECKSUM_LENGTH))) return undefined;
   return { id, hash: hashSecret(text) };
 }

@@ -21,7 +21,7 @@ export interface KnownCredential extends StoredCredential {
 
 const CHALLENGE_SECONDS = 300;
 
-const SHOWN = sql`p.id, p.name, ${apiTime(raw('p.created_at'))}, ${apiTime(raw('p.last_used_at'))}`;
+const PASSKEY_COLUMNS = sql`p.id, p.name, ${apiTime(raw('p.created_at'))}, ${apiTime(raw('p.last_used_at'))}`;
 
 const readPasskey = (cells: readonly (string | null)[]): Passkey => ({
   ...namedCells(cells, 'id', 'name', 'created_at'),
@@ -31,7 +31,7 @@ const readPasskey = (cells: readonly (string | null)[]): Passkey => ({
 /** Newest first. */
 export async function passkeysOf(db: Queryable, userId: string): Promise<readonly Passkey[]> {
   const rows = await db.rows(sql`
-    SELECT ${SHOWN}
+    SELECT ${PASSKEY_COLUMNS}
       FROM "_auth_passkeys" p
      WHERE p.user_id = ${uuid(userId)}
      ORDER BY p.id DESC`);
@@ -54,7 +54,7 @@ export async function insertPasskey(
     VALUES (${uuid(v7())}, ${uuid(userId)}, ${text(name)}, ${text(credentialId)}, ${text(publicKey)},
             ${param('int8', counter)}, now())
         ON CONFLICT (credential_id) DO NOTHING
- RETURNING ${SHOWN}`);
+ RETURNING ${PASSKEY_COLUMNS}`);
   return cells && readPasskey(cells);
 }
 
@@ -69,7 +69,7 @@ export async function renamePasskey(
        SET name = ${text(name)}
      WHERE p.id = ${uuid(id)}
        AND p.user_id = ${uuid(userId)}
- RETURNING ${SHOWN}`);
+ RETURNING ${PASSKEY_COLUMNS}`);
   return cells && readPasskey(cells);
 }
 

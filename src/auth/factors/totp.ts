@@ -2,15 +2,15 @@
 import { Secret, TOTP } from 'otpauth';
 import { renderSVG } from 'uqr';
 
-const SETTINGS = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
+const TOTP_SETTINGS = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
 /** RFC 4226, 4: 160 bits. */
-const SECRET_BYTES = 20;
+const TOTP_SECRET_BYTES = 20;
 /** Steps that the clock of an authenticator may be behind or ahead. */
 const WINDOW = 1;
 const SIX_DIGITS = /^[0-9]{6}$/;
 
 /** In base32. */
-export const newTotpSecret = (): string => new Secret({ size: SECRET_BYTES }).base32;
+export const newTotpSecret = (): string => new Secret({ size: TOTP_SECRET_BYTES }).base32;
 
 export interface TotpLabel {
   /** The service. */
@@ -20,14 +20,14 @@ export interface TotpLabel {
 
 /** The address that an authenticator app reads, and its QR code as an SVG. */
 export function totpUri(secret: string, { issuer, email }: TotpLabel): { readonly uri: string; readonly qr: string } {
-  const uri = new TOTP({ ...SETTINGS, issuer, label: email, secret: Secret.fromBase32(secret) }).toString();
+  const uri = new TOTP({ ...TOTP_SETTINGS, issuer, label: email, secret: Secret.fromBase32(secret) }).toString();
   return { uri, qr: renderSVG(uri) };
 }
 
 /** The step of the code, counted from the epoch; undefined: the code is wrong at this time. */
 export function totpStep(secret: string, code: string, now = Date.now()): number | undefined {
   if (!SIX_DIGITS.test(code)) return undefined;
-  const totp = new TOTP({ ...SETTINGS, secret: Secret.fromBase32(secret) });
+  const totp = new TOTP({ ...TOTP_SETTINGS, secret: Secret.fromBase32(secret) });
   const delta = totp.validate({ token: code, timestamp: now, window: WINDOW });
-  return delta === null ? undefined : Math.floor(now / 1000 / SETTINGS.period) + delta;
+  return delta === null ? undefined : Math.floor(now / 1000 / TOTP_SETTINGS.period) + delta;
 }

@@ -6,7 +6,7 @@ import { Problem } from '../../problem.ts';
 import type { Rate } from '../../schema/model/model.ts';
 import { join, param, raw, type Sql, sql } from '../../sql.ts';
 
-const TABLE = '_auth_limits';
+const COUNTER_TABLE = '_auth_limits';
 /** Keys that a counter remembers as reported. */
 const MAX_REPORTED = 10_000;
 
@@ -44,7 +44,7 @@ export class AttemptCounter {
     this.#limiter = new RateLimiterPostgres({
       storeClient: limiterClient(db),
       storeType: 'client',
-      tableName: TABLE,
+      tableName: COUNTER_TABLE,
       tableCreated: true,
       clearExpiredByTimeout: false,
       keyPrefix: name,

@@ -4,7 +4,7 @@ import { type MailData, NO_EVENT, userNames } from './mail-data.ts';
 import { SECRET_KINDS } from './mail-words.ts';
 import type { MailKind } from './outbox.ts';
 
-const TOKEN = '2wTbJ2M4Xxnq0T3sZkR9yAqG7uQ1mC5vLhE8dFoPzYk';
+const SAMPLE_TOKEN = '2wTbJ2M4Xxnq0T3sZkR9yAqG7uQ1mC5vLhE8dFoPzYk';
 const AT = '2030-01-02T03:04:05Z';
 
 export function sampleData(kind: MailKind, schema: Schema): MailData {
@@ -23,6 +23,6 @@ export function sampleData(kind: MailKind, schema: Schema): MailData {
     };
     return { app, user, link: null, code: null, expires: null, event };
   }
-  const code = kind === 'login' ? '271828' : TOKEN;
-  return { app, user, link: `https://app.example.com/${kind}?token=${TOKEN}`, code, expires: AT, event: null };
+  const code = kind === 'login' ? '271828' : SAMPLE_TOKEN;
+  return { app, user, link: `https://app.example.com/${kind}?token=${SAMPLE_TOKEN}`, code, expires: AT, event: null };
 }

@@ -13,7 +13,7 @@ import { MAIL_KINDS, type MailKind } from './outbox.ts';
 
 /** `html` escapes what it interpolates. */
 const ENGINES = { txt: new Eta({ autoEscape: false, autoTrim: false }), html: new Eta({ autoTrim: false }) } as const;
-type Part = keyof typeof ENGINES;
+type TemplatePart = keyof typeof ENGINES;
 
 type Render = (data: MailData) => string;
 
@@ -60,7 +60,7 @@ export class MailTemplates {
   }
 
   /** Undefined: the application has none. */
-  find(kind: MailKind, language: string, part: Part): Render | undefined {
+  find(kind: MailKind, language: string, part: TemplatePart): Render | undefined {
     return this.#templates.get(`${kind}.${language}.${part}`);
   }
 }
@@ -72,10 +72,10 @@ function nameOf(name: string, languages: readonly string[]) {
   if (known === undefined) return `unknown kind \`${kind}\`; the kinds are ${MAIL_KINDS.join(', ')}`;
   if (!languages.includes(language) || rest.length > 0)
     return `expected \`${kind}.LANGUAGE.txt\` or \`.html\`; the languages are ${languages.join(', ')}`;
-  return { kind: known, part: part as Part };
+  return { kind: known, part: part as TemplatePart };
 }
 
-function compiled(text: string, part: Part): Render {
+function compiled(text: string, part: TemplatePart): Render {
   const engine = ENGINES[part];
   const template = engine.compile(text);
   return (data) => engine.render(template, strict(data));
@@ -83,7 +83,7 @@ function compiled(text: string, part: Part): Render {
 
 const MOST_SUBJECT = 200;
 
-function requireUsable(rendered: string, part: Part): void {
+function requireUsable(rendered: string, part: TemplatePart): void {
   if (part === 'html') return;
   const { subject } = splitSubject(rendered);
   if (subject === '') throw new Error('expected the subject in the first line');

@@ -44,7 +44,7 @@ const MAIL_LINKS: Readonly<Record<SecretKind, { readonly url: MailUrl; readonly 
 };
 
 /** The HTML of the service's own words. */
-const PAGE = `<!doctype html>
+const MAIL_PAGE = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"></head>
 <body style="font:16px/1.5 sans-serif;max-width:32em;margin:2em auto;padding:0 1em"><% for (const part of it.paragraphs) { %>
 <% if (part.link !== undefined) { %><p><a href="<%= part.link %>"><%= part.link %></a></p>
@@ -54,7 +54,7 @@ const PAGE = `<!doctype html>
 `;
 
 const page = new Eta({ autoTrim: false });
-const renderPage = page.compile(PAGE);
+const renderPage = page.compile(MAIL_PAGE);
 
 /** Strings have a method `link`. */
 const shownPart = (part: MailPart): object => (typeof part === 'string' ? { text: part } : part);

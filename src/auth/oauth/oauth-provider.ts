@@ -21,7 +21,7 @@ export interface Endpoints {
   readonly emails?: string;
 }
 
-const TIMEOUT_MS = 5_000;
+const PROVIDER_TIMEOUT_MS = 5_000;
 const DISCOVERY_FRESH_MS = 600_000;
 const MAX_ANSWER_BYTES = 1 << 20;
 
@@ -149,7 +149,7 @@ export async function fetchJson(address: string, token?: string): Promise<Readon
   const response = await fetch(address, {
     redirect: 'error',
     headers: { Accept: 'application/json', ...(token !== undefined && { Authorization: `Bearer ${token}` }) },
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: AbortSignal.timeout(PROVIDER_TIMEOUT_MS),
   });
   if (!response.ok) throw new Error(`${response.status} from the provider`);
   const text = await limitedText(response);

@@ -1,13 +1,13 @@
 /** Checks the address after a sign-in: a path of this service, or an address in a configured origin. */
 import { problemOfError } from '../../problem.ts';
 
-const PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
+const VISIBLE_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 /** Printable ASCII but the backslash, which browsers take for a slash. */
 export const VISIBLE = /^[\x21-\x5b\x5d-\x7e]+$/;
 
 /** Throws `invalid_parameter`. */
 export function checkRedirectTo(target: string, origins: readonly string[]): string {
-  if (target.length <= 2_048 && (PATH.test(target) || isConfigured(target, origins))) return target;
+  if (target.length <= 2_048 && (VISIBLE_PATH.test(target) || isConfigured(target, origins))) return target;
   const detail = 'expected a path that begins with one `/`, or an address in a configured origin';
   throw problemOfError('invalid_parameter', { parameter: 'redirect_to', code: 'invalid_parameter', detail });
 }

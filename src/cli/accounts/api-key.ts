@@ -96,7 +96,7 @@ async function run(verb: string, args: Arguments, io: Io, work: KeyWork): Promis
     return 0;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    for (const line of error.errors.length === 0 ? [error.message] : error.errors.map(lineOf))
+    for (const line of error.errors.length === 0 ? [error.message] : error.errors.map(errorLine))
       io.stderr.write(`bylaw api-key ${verb}: ${line}\n`);
     return 1;
   } finally {
@@ -104,7 +104,7 @@ async function run(verb: string, args: Arguments, io: Io, work: KeyWork): Promis
   }
 }
 
-const lineOf = ({ pointer = '', detail }: ErrorDetail): string => `${pointer.slice(1)}: ${detail}`;
+const errorLine = ({ pointer = '', detail }: ErrorDetail): string => `${pointer.slice(1)}: ${detail}`;
 
 function keyRequestOf(args: Arguments): KeyRequest {
   const publishable = args.has('publishable');

@@ -51,12 +51,12 @@ const MAX_UNKEPT = 64 * 1024 * 1024;
 const TIMEOUT_SECONDS = 15;
 
 /** Process-wide: the module is loaded once. */
-let loading: Promise<SharpConstructor> | undefined;
+let loadingSharp: Promise<SharpConstructor> | undefined;
 
 /** Lazy: the library is slow to load, and optional. */
 function imageLibrary(): Promise<SharpConstructor> {
-  loading ??= loadSharp();
-  return loading;
+  loadingSharp ??= loadSharp();
+  return loadingSharp;
 }
 
 /** Throws `unavailable`: the original can still be read. */

@@ -28,7 +28,7 @@ const keptDigits: JsonReviver = (_, value, context) =>
 /** PostgreSQL reports an error for numbers of these magnitudes, where JavaScript has 0 or Infinity. */
 const BEYOND_FLOATS = /^-?(?:0\.0{300}|\d{301})/;
 
-const READERS: Readonly<Record<PartType, (value: unknown) => Scalar | undefined>> = {
+const PART_READERS: Readonly<Record<PartType, (value: unknown) => Scalar | undefined>> = {
   string: (value) => (typeof value === 'string' ? value : undefined),
   bool: (value) => (typeof value === 'boolean' ? value : undefined),
   int: (value) => (value instanceof InexactNumeral ? parseInt53(plainNumeral(value.text)) : undefined),
@@ -46,5 +46,5 @@ export function partOf(text: unknown, { keys }: JsonPart, type: PartType): Scala
     if (typeof value !== 'object' || Array.isArray(value)) return undefined;
     value = own(value as Readonly<Record<string, unknown>> | null, key);
   }
-  return READERS[type](value);
+  return PART_READERS[type](value);
 }

@@ -21,9 +21,9 @@ import { mostOf } from './keyset.ts';
 import { byCodePoint, columnOnPath, type SeenRow } from './path-column.ts';
 
 /** `name`: its key in the answer. */
-export type Group = Named & { readonly path: MemberPath; readonly period?: Period | undefined };
-export type Measure = Named & { readonly of: Measured; readonly where?: Filter | undefined };
-interface Named {
+export type Group = NamedResult & { readonly path: MemberPath; readonly period?: Period | undefined };
+export type Measure = NamedResult & { readonly of: Measured; readonly where?: Filter | undefined };
+interface NamedResult {
   readonly name: string;
 }
 /** A field, or a belongs_to, of the record or of one that to-one relations lead to. */

@@ -37,7 +37,7 @@ export async function blockingReferences(reading: Reading, id: string): Promise<
       return rows.length > 0;
     }),
   );
-  return blocking.filter((_, i) => found[i]).map(inWords);
+  return blocking.filter((_, i) => found[i]).map(blockedInWords);
 }
 
 /** `= $1`, or the rows that the delete of the record cascades to. */
@@ -51,7 +51,7 @@ function targets(reading: Reading, path: readonly CascadeStep[], id: string): Sq
       FROM ${scopeOf(reading).from(step.collection, alias).where(isGoing)})`;
 }
 
-function inWords({ collection, relation, path }: BlockingReference): string {
+function blockedInWords({ collection, relation, path }: BlockingReference): string {
   const those = path.length === 0 ? 'this one' : `records of \`${path[0]!.collection}\` that it would delete`;
   return `records of \`${collection.name}\` still reference ${those}, by \`${relation.name}\``;
 }

@@ -81,7 +81,7 @@ async function writePartner(reading: Reading, id: string, change: PartnerChange)
 async function holderOf(reading: Reading, relation: HasOne, id: string): Promise<string | undefined> {
   const refersToOwner = sql`x.${ident(relation.viaColumn)} = ${ownerKey(reading).param(id)}`;
   const [row] = await reading.q.rows(sql`
-    SELECT ${keyOf(reading, relation).of('x')}
+    SELECT ${partnerKey(reading, relation).of('x')}
       FROM ${scopeOf(reading).lockable(relation.collection, 'x').where(refersToOwner)}
        FOR UPDATE`);
   return row?.[0] ?? undefined;
@@ -93,7 +93,7 @@ async function holderOf(reading: Reading, relation: HasOne, id: string): Promise
  */
 async function isReadable(reading: Reading, relation: HasOne, id: string): Promise<boolean> {
   const { q, access } = reading;
-  const isHolder = keyOf(reading, relation).is('x', id);
+  const isHolder = partnerKey(reading, relation).is('x', id);
   const rows = await q.rows(sql`
     SELECT 1
       FROM ${scopeOf(reading)
@@ -172,7 +172,7 @@ function pointingAt(reading: Reading, relation: HasOne, id: string | null): Writ
 }
 
 const ownerKey = ({ access }: Reading): RecordKey => recordKeyOf(access.collection);
-const keyOf = ({ store }: Reading, { collection }: HasOne): RecordKey => recordKeyIn(store.schema, collection);
+const partnerKey = ({ store }: Reading, { collection }: HasOne): RecordKey => recordKeyIn(store.schema, collection);
 
 function viaOf({ store }: Reading, relation: HasOne): BelongsTo {
   return store.shape(relation.collection).collection.relations.get(relation.via) as BelongsTo;

@@ -53,7 +53,8 @@ export async function* exportRecords(
        LIMIT ${typedLiteral('int8', PAGE_SIZE)}`);
     const apart: ReadonlyMap<string | null, string>[] = [];
     if (isApart)
-      for (const relation of links) apart.push(await linksOf(q, everyTenant(schema), { collection, relation, rows }));
+      for (const relation of links)
+        apart.push(await storedLinks(q, everyTenant(schema), { collection, relation, rows }));
     for (const cells of rows) {
       const linked = (i: number) => (isApart ? apart[i]!.get(cells[0]!) : cells[shape.width + i]);
       const lists = keys.map((key, i) => `${key}${linked(i) ?? '[]'}`);
@@ -72,7 +73,7 @@ interface LinkedPage {
 }
 
 /** The JSON list of each record that has links, by its id. */
-async function linksOf(q: Queryable, scope: Scope, { collection, relation, rows }: LinkedPage) {
+async function storedLinks(q: Queryable, scope: Scope, { collection, relation, rows }: LinkedPage) {
   const [source, target] = [relation.sourceColumn, relation.targetColumn].map((column) => ident('l', column));
   const isOfPage = sql`${source!} = ANY(${recordKeyOf(collection).list(rows.map(([id]) => id))})`;
   const found = await q.rows(sql`

@@ -52,7 +52,7 @@ export function tenantOf(schema: Schema, collection: string, id: string): Tenant
       tenantRelation(each) ?? (tenantKeyOf(each) === undefined ? endingWith(each, collection) : undefined);
     return relation?.collection === collection ? [{ collection: each, column: relation.column }] : [];
   });
-  return { id, parts: [own, ...inOrder(others)] };
+  return { id, parts: [own, ...partsInOrder(others)] };
 }
 
 const belongsTosIn = ({ relations }: Collection): readonly BelongsTo[] =>
@@ -65,7 +65,7 @@ const endingWith = (collection: Collection, tenants: string): BelongsTo | undefi
         ({ required, onDelete, collection: to }) => required && onDelete === 'cascade' && to === tenants,
       );
 
-function inOrder(parts: readonly TenantPart[]): readonly TenantPart[] {
+function partsInOrder(parts: readonly TenantPart[]): readonly TenantPart[] {
   const ordered: TenantPart[] = [];
   const visit = (part: TenantPart): void => {
     if (ordered.includes(part)) return;

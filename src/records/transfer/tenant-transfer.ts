@@ -131,10 +131,10 @@ function insertion(schema: Schema, part: TenantPart, { tenant, records, members 
   return sql`
     INSERT INTO ${scopeOfPart(schema, part, tenant.id).into(part.collection.name, 't')} (${join(columns, ', ')})
     VALUES ${join(rows, ', ')}
-    ON CONFLICT (${keyOf(part.collection)}) DO NOTHING`;
+    ON CONFLICT (${conflictKey(part.collection)}) DO NOTHING`;
 }
 
-const keyOf = ({ tenantLayout }: Collection): Sql =>
+const conflictKey = ({ tenantLayout }: Collection): Sql =>
   tenantLayout?.kind === 'by' ? sql`${ident(tenantLayout.column)}, id` : sql`id`;
 
 const elementTypeOf = (type: StoredMember['arrayType']) => type.slice(0, -2) as StoredMember['arrayType'];

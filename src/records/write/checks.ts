@@ -100,7 +100,7 @@ export const checksFor = (
     return violation.verdict === 'deny' ? [] : [{ check, violation }];
   });
 
-interface StoredRow {
+interface CheckedRow {
   readonly schema: Pick<Schema, 'collections'>;
   readonly collection: Collection;
   /** The rows named `t`. */
@@ -111,7 +111,7 @@ interface StoredRow {
  * The stored row `t` fails the check: it is the record before the write and after it, as in a create.
  * @param violation by creates
  */
-export function failsStored({ schema, collection, rows }: StoredRow, violation: Permit): Sql {
+export function failsStored({ schema, collection, rows }: CheckedRow, violation: Permit): Sql {
   const condition = violation.where(WRITTEN);
   const row = { made: STORED, isNew: false, writing: NO_WRITING, conditions: [condition] };
   return sql`EXISTS (

@@ -16,7 +16,7 @@ import { tenantKeyOf } from '../tenant-key.ts';
 
 /** Entries of one statement. */
 const CHUNK = 1_000;
-const ROW = 't';
+const ROW_ALIAS = 't';
 
 interface Image {
   readonly tenant: string;
@@ -99,19 +99,19 @@ export class RowHistory {
 
   /** The text that follows FROM: rows named by their ids. */
   named(ids: readonly string[], tenant: string | undefined): Sql {
-    const rows = scopeOf({ store: this.#of.store, tenant }).stored(this.#collection.name, ROW);
-    return rows.where(recordKeyOf(this.#collection).isAmong(ROW, ids));
+    const rows = scopeOf({ store: this.#of.store, tenant }).stored(this.#collection.name, ROW_ALIAS);
+    return rows.where(recordKeyOf(this.#collection).isAmong(ROW_ALIAS, ids));
   }
 
   /** Locks the rows `t`, whose images it reads. @param rows the text that follows FROM */
   async read(rows: Sql): Promise<Images> {
-    const key = recordKeyOf(this.#collection).of(ROW);
+    const key = recordKeyOf(this.#collection).of(ROW_ALIAS);
     const found = await this.#of.q.rows(sql`
-      SELECT ${key}::text, ${ident(ROW, tenantKeyOf(this.#collection)!.column)}::text,
+      SELECT ${key}::text, ${ident(ROW_ALIAS, tenantKeyOf(this.#collection)!.column)}::text,
              (${imagesOf(this.#of.store.schema)(this.#collection)})::text
         FROM ${rows}
        ORDER BY ${key}
-         FOR NO KEY UPDATE OF ${ident(ROW)}`);
+         FOR NO KEY UPDATE OF ${ident(ROW_ALIAS)}`);
     return new Map(found.map(([id, tenant, cells]) => [id!, { tenant: tenant!, cells: cells! }]));
   }
 
@@ -162,7 +162,7 @@ function imageOf(schema: Schema, collection: Collection): Sql {
 }
 
 function cellText({ name, type }: { readonly name: string; readonly type: string }): Sql {
-  const cell = ident(ROW, name);
+  const cell = ident(ROW_ALIAS, name);
   if (type === 'boolean') return sql`left(${cell}::text, 1)`;
   if (type === 'timestamp with time zone')
     return sql`to_char(${cell} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US"+00"')`;

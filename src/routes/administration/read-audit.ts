@@ -54,14 +54,14 @@ export const readAuditTrail = route({
   },
   problems: ['invalid_parameter'],
   async handle(ctx, app) {
-    const { user: userId, limit = DEFAULT_LIMIT, ...choice } = parametersOf(ctx, READERS);
+    const { user: userId, limit = DEFAULT_LIMIT, ...choice } = parametersOf(ctx, AUDIT_FILTERS);
     const data = await app.auth.admin.audit({ userId, limit, ...choice });
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { data };
   },
 });
 
-const READERS = {
+const AUDIT_FILTERS = {
   user: { read: parseUuid, expected: 'the id of a user' },
   event: { read: parseString, expected: 'the name of an event' },
   before: { read: parseUuid, expected: 'the id of an event' },

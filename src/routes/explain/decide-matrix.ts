@@ -20,7 +20,7 @@ import { METHOD_OF } from './request-method.ts';
 const [MOST_CALLERS, MOST_RECORDS, MOST_CREATES, MOST_RULES, MOST_BYTES] = [20, 100, 20, 100, 256 * 1024];
 
 const rule = z.strictObject({ roles: z.array(z.string()).optional(), when: z.string().optional() });
-const SHAPE = {
+const MATRIX_SHAPE = {
   collection: z.string(),
   action: z.enum(ACTIONS).default('read'),
   member: z
@@ -49,8 +49,8 @@ const SHAPE = {
     .optional()
     .describe('Rules that are not saved: decided as well, in place of those of the action, or of the member.'),
 };
-const body = jsonBody(SHAPE, MOST_BYTES);
-type MatrixBody = z.infer<z.ZodObject<typeof SHAPE>>;
+const body = jsonBody(MATRIX_SHAPE, MOST_BYTES);
+type MatrixBody = z.infer<z.ZodObject<typeof MATRIX_SHAPE>>;
 
 const OUTCOMES: Json = {
   type: 'array',
@@ -58,7 +58,7 @@ const OUTCOMES: Json = {
   description: 'For each of `ids`.',
 };
 const USER: Json = { anyOf: [object({ id: ID_SCHEMA, email: TEXT }), { type: 'null' }] };
-const ROW = object({ user: USER, outcomes: OUTCOMES, drafted: OUTCOMES }, ['drafted']);
+const MATRIX_ROW = object({ user: USER, outcomes: OUTCOMES, drafted: OUTCOMES }, ['drafted']);
 
 export const decideMatrix = route({
   method: 'POST',
@@ -73,7 +73,7 @@ export const decideMatrix = route({
   answers: {
     200: {
       description: 'A row for each caller. `drafted`: by the rules of the request.',
-      shape: inData(() => object({ rows: { type: 'array', items: ROW } })),
+      shape: inData(() => object({ rows: { type: 'array', items: MATRIX_ROW } })),
     },
   },
   problems: ['forbidden', 'not_found', 'query_too_expensive', 'rate_limited'],

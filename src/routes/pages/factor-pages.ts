@@ -44,9 +44,9 @@ const step = (page: string, name: string, button: string, ...fields: readonly Fo
   values: new Map([['step', name]]),
 });
 
-type Step = (visit: Visit, user: Caller) => Promise<Submitted>;
+type FactorStep = (visit: Visit, user: Caller) => Promise<Submitted>;
 
-async function stepOf(steps: Readonly<Record<string, Step>>, visit: Visit): Promise<Submitted> {
+async function stepOf(steps: Readonly<Record<string, FactorStep>>, visit: Visit): Promise<Submitted> {
   const name = visit.values.get('step');
   if (!Object.hasOwn(steps, name)) throw new Problem('validation_failed', 'use a button of the page');
   return steps[name]!(visit, userAt(visit.ctx));
@@ -83,7 +83,7 @@ export const secondFactorPage: AccountPage = {
   submit: (visit) => stepOf(FACTOR_STEPS, visit),
 };
 
-const FACTOR_STEPS: Readonly<Record<string, Step>> = {
+const FACTOR_STEPS: Readonly<Record<string, FactorStep>> = {
   async enrol({ app }, user) {
     const { secret, qr } = await app.auth.secondFactors.enrol(user);
     const show: ShownPage = {
@@ -164,7 +164,7 @@ const passkeyStep = (
   ]),
 });
 
-const PASSKEY_STEPS: Readonly<Record<string, Step>> = {
+const PASSKEY_STEPS: Readonly<Record<string, FactorStep>> = {
   async options({ app, values }, user) {
     const options = await app.auth.passkeys.creationOptions(user);
     const form: ShownForm = {

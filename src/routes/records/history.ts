@@ -65,7 +65,7 @@ export const readHistory = route({
   problems: ['not_found', 'invalid_parameter'],
   async handle(ctx, app) {
     const admission = admissionOf(ctx);
-    const { before, limit = DEFAULT_LIMIT } = parametersOf(ctx, READERS);
+    const { before, limit = DEFAULT_LIMIT } = parametersOf(ctx, HISTORY_PARAMETERS);
     const id = recordIdOf(ctx, admission.collection);
     const { entries, next = null } = await app.records.history(admission.access(), { id, before, limit });
     ctx.set('Cache-Control', 'no-store');
@@ -74,4 +74,4 @@ export const readHistory = route({
   },
 });
 
-const READERS = { before: intParameter(Number.MAX_SAFE_INTEGER), limit: intParameter(MAX_LIMIT) };
+const HISTORY_PARAMETERS = { before: intParameter(Number.MAX_SAFE_INTEGER), limit: intParameter(MAX_LIMIT) };

@@ -13,7 +13,7 @@ import { ANY_VARIABLE } from '../workshop/draft-schema.ts';
 
 const NUMBER: Json = { type: 'number' };
 const NUMBER_OR_NULL: Json = { type: ['number', 'null'] };
-const RATE = object({
+const ROUTE_RATE = object({
   method: TEXT,
   route: TEXT,
   requests: NUMBER,
@@ -52,7 +52,7 @@ export const readStatus = route({
           database: object({ kind: { enum: ['embedded', 'postgres'] }, version: TEXT, bytes: NUMBER }),
           event_loop_lag_ms: NUMBER_OR_NULL,
           memory_bytes: NUMBER_OR_NULL,
-          requests: object({ seconds: NUMBER, routes: { type: 'array', items: RATE } }),
+          requests: object({ seconds: NUMBER, routes: { type: 'array', items: ROUTE_RATE } }),
           feeds: object({ streams: NUMBER_OR_NULL, log_entries: NUMBER_OR_NULL }),
           mail_to: { enum: ['smtp', 'folder'] },
           warnings: { type: 'array', items: WARNING },

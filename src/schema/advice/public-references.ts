@@ -24,13 +24,13 @@ export function warnOfPublicReferences(collections: Schema['collections'], conte
 }
 
 /** A belongs_to, with the collections at both ends. */
-interface Reference {
+interface PublicReference {
   readonly collection: Collection;
   readonly relation: BelongsTo;
   readonly target: Collection;
 }
 
-function warnOfPlace(reference: Reference, context: AdviceContext): void {
+function warnOfPlace(reference: PublicReference, context: AdviceContext): void {
   const { relation, target } = reference;
   for (const { path, condition } of unguardedRules(reference, context)) {
     const message =
@@ -41,12 +41,12 @@ function warnOfPlace(reference: Reference, context: AdviceContext): void {
 }
 
 /** `on_delete: restrict` that is written out is meant. */
-function blocksDelete({ collection, relation, target }: Reference, { source }: AdviceContext): boolean {
+function blocksDelete({ collection, relation, target }: PublicReference, { source }: AdviceContext): boolean {
   const written = source.has(['collections', collection.name, 'relations', relation.name, 'on_delete']);
   return relation.required && relation.onDelete === 'restrict' && !written && target.access.delete.length > 0;
 }
 
-function warnOfBlock(reference: Reference, context: AdviceContext): void {
+function warnOfBlock(reference: PublicReference, context: AdviceContext): void {
   const { collection, relation, target } = reference;
   const [rule] = unguardedRules(reference, context);
   if (rule === undefined) return;
@@ -67,7 +67,7 @@ interface UnguardedRule {
 
 /** The rules that let any registered user choose the target and do not look at it. */
 function unguardedRules(
-  { collection, relation, target }: Reference,
+  { collection, relation, target }: PublicReference,
   { source, shapes, publicRoles: roles }: AdviceContext,
 ): readonly UnguardedRule[] {
   return (['create', 'update'] as const).flatMap((action) =>

@@ -72,7 +72,7 @@ class RoutingCheck {
     const { name, relations, access, memberAccess } = this.#collection;
     const relation = relations.get(this.#by);
     const rules = memberAccess.get(this.#by)?.create;
-    const isClosed = rules?.every(isNever) === true;
+    const isClosed = rules?.every(isConstantFalse) === true;
     if (relation?.kind !== 'belongs_to' || relation.default !== undefined || !isClosed) return;
     if (access.create.length === 0) return;
     const message =
@@ -98,7 +98,7 @@ class RoutingCheck {
 
   #checkRules(all: readonly Policy[], place: (index: number) => Path): void {
     const rules = all.flatMap((rule, index): readonly ProvenRule[] =>
-      isNever(rule) ? [] : [{ rule, path: place(index), pins: provenPins(rule.checked, this.#by) }],
+      isConstantFalse(rule) ? [] : [{ rule, path: place(index), pins: provenPins(rule.checked, this.#by) }],
     );
     const open = rules.filter(({ pins }) => pins.length === 0);
     for (const rule of open) this.#reportOpen(rule);
@@ -149,7 +149,7 @@ class RoutingCheck {
   }
 }
 
-const isNever = ({ checked }: Policy): boolean => checked.kind === 'const' && !checked.value;
+const isConstantFalse = ({ checked }: Policy): boolean => checked.kind === 'const' && !checked.value;
 
 const pinText = (pin: Pin): string =>
   pin.kind === 'literal' ? JSON.stringify(pin.value) : `@request.${pin.source}.${pin.name}`;

@@ -19,7 +19,7 @@ function lengthOf(text: string): number {
   return length;
 }
 
-function fromJson(value: unknown, constraints: Constraints): Read {
+function stringFromJson(value: unknown, constraints: Constraints): Read {
   if (typeof value !== 'string') return reject('wrong_type', 'expected a string');
   if (parseString(value) === undefined) return reject('unstorable', 'a NUL or a lone surrogate cannot be stored');
   const { min, max, lower } = constraints;
@@ -45,7 +45,7 @@ export const string: FieldKind = {
   expected: 'a string',
   bounds: 'length',
   hasEnum: true,
-  fromJson,
+  fromJson: stringFromJson,
   toJson: JSON.stringify,
   fromCell: String,
   jsonSchema: ({ min, max, enum: allowed }) => ({

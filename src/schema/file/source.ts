@@ -61,7 +61,7 @@ interface SpanFix {
   readonly replacement: string;
 }
 
-interface Step {
+interface PathStep {
   readonly pair?: Pair;
   readonly value: unknown;
 }
@@ -327,7 +327,7 @@ export class SchemaSource {
     return isAlias(node) ? node.resolve(this.#document) : node;
   }
 
-  #step(node: unknown, key: string | number): Step | undefined {
+  #step(node: unknown, key: string | number): PathStep | undefined {
     const held = this.#resolve(node);
     if (isSeq(held)) return typeof key === 'number' ? { value: held.items[key] } : undefined;
     if (!isMap(held)) return undefined;
@@ -339,7 +339,7 @@ export class SchemaSource {
   }
 
   /** The pair of a mapping that `<<` merges into this one. */
-  #merged(held: YAMLMap, key: string | number): Step | undefined {
+  #merged(held: YAMLMap, key: string | number): PathStep | undefined {
     for (const { key: name, value } of held.items) {
       if (!isMergeKey(name)) continue;
       const from = this.#resolve(value);

@@ -21,7 +21,7 @@ interface WebhooksPlace {
 
 /** Standard Webhooks: 24 to 64 bytes. */
 const SIGNING_SECRET = /^whsec_(?<bytes>[A-Za-z0-9+/]{32,88}={0,2})$/;
-const SECRET_BYTES = { least: 24, most: 64 };
+const SIGNING_SECRET_BYTES = { least: 24, most: 64 };
 
 export function readWebhooks({ webhooks = {} }: SchemaFile, place: WebhooksPlace): ReadonlyMap<string, Webhook> {
   const read = new Map<string, Webhook>();
@@ -108,5 +108,5 @@ function isSigningSecret(text: string): boolean {
   const bytes = SIGNING_SECRET.exec(text)?.groups?.bytes;
   if (bytes === undefined) return false;
   const { length } = atob(bytes);
-  return length >= SECRET_BYTES.least && length <= SECRET_BYTES.most;
+  return length >= SIGNING_SECRET_BYTES.least && length <= SIGNING_SECRET_BYTES.most;
 }

@@ -35,7 +35,7 @@ export const diffDocument = ({ settings, changes }: SchemaDifference, changed: S
  * A world, with a file of tests that holds the decision of the new schema where a test can say it. The rules of a field
  * alone decide nothing that a test sees.
  */
-function exampleDocument({ world, answer, failedChecks }: RuleExample, { action }: Named, changed: Schema) {
+function exampleDocument({ world, answer, failedChecks }: RuleExample, { action }: ChangedAction, changed: Schema) {
   const isOfField = /^(?:read|write) /.test(action);
   const test = isOfField ? undefined : testOfWorld(world, changed, { expected: answer });
   return {
@@ -44,7 +44,7 @@ function exampleDocument({ world, answer, failedChecks }: RuleExample, { action 
     test: test ?? null,
   };
 }
-type Named = Pick<RuleChange, 'action'>;
+type ChangedAction = Pick<RuleChange, 'action'>;
 
 const isChangedRule = ({ verdict }: RuleChange): boolean => verdict !== 'same';
 const nameOf = ({ collection, action }: RuleChange): string => `${collection}: ${action}`;

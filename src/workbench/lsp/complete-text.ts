@@ -48,8 +48,8 @@ export function completeSchema(file: SchemaText, position: TextPosition): readon
   if (found !== undefined) return inPolicy(file, found);
   const path = file.source.pathAt(offset);
   if (path.at(-2) === 'roles' || path.at(-1) === 'roles' || ['includes', 'assigns'].includes(String(path.at(-2))))
-    return named([...(file.catalog?.roles.keys() ?? [])], ROLE_ITEM);
-  if (path.at(-1) === 'collection') return named([...(file.catalog?.collections.keys() ?? [])], NAME_OF_FILE);
+    return completionItems([...(file.catalog?.roles.keys() ?? [])], ROLE_ITEM);
+  if (path.at(-1) === 'collection') return completionItems([...(file.catalog?.collections.keys() ?? [])], NAME_OF_FILE);
   return [];
 }
 
@@ -82,7 +82,7 @@ function inPolicy(
   });
 }
 
-const named = (names: readonly string[], kind: number): readonly CompletionItem[] =>
+const completionItems = (names: readonly string[], kind: number): readonly CompletionItem[] =>
   names.map((label, i) => ({ label, kind, sortText: String(i).padStart(4, '0') }));
 
 /** Names of callers, rows, actions and fields, by the place in the file. */
@@ -100,14 +100,17 @@ export function completeTests(
   const rows = isObject(raw.rows) ? raw.rows : {};
   const callers = ['guest', ...keysOf(raw.as), ...keysOf(rows.users)];
   const [part, , key, ...rest] = path.map(String);
-  if (part === 'rows') return named([...schema.collections.keys()], NAME_OF_FILE);
+  if (part === 'rows') return completionItems([...schema.collections.keys()], NAME_OF_FILE);
   if (part !== 'tests' || key === undefined)
-    return named(part === 'tests' ? [...schema.collections.keys(), 'create', 'list', ...callers] : [], NAME_OF_FILE);
-  if (key === 'as') return named(callers, NAME_OF_FILE);
-  if (key === 'create' || key === 'list') return named([...schema.collections.keys()], NAME_OF_FILE);
-  if (schema.collections.has(key)) return named(keysOf(rows[key]), NAME_OF_FILE);
+    return completionItems(
+      part === 'tests' ? [...schema.collections.keys(), 'create', 'list', ...callers] : [],
+      NAME_OF_FILE,
+    );
+  if (key === 'as') return completionItems(callers, NAME_OF_FILE);
+  if (key === 'create' || key === 'list') return completionItems([...schema.collections.keys()], NAME_OF_FILE);
+  if (schema.collections.has(key)) return completionItems(keysOf(rows[key]), NAME_OF_FILE);
   if (callers.includes(key) && rest.length <= 1)
-    return named([...ACTIONS.filter((each) => each !== 'create'), 'restore', 'none'], ROLE_ITEM);
-  if (key === 'expect') return named(['yes', 'no'], ITEM_KINDS.value);
+    return completionItems([...ACTIONS.filter((each) => each !== 'create'), 'restore', 'none'], ROLE_ITEM);
+  if (key === 'expect') return completionItems(['yes', 'no'], ITEM_KINDS.value);
   return [];
 }

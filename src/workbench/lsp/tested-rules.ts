@@ -27,7 +27,7 @@ export function codeLenses(file: SchemaText, uri: string, results: ResultsDocume
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 function lensTitle(placed: PlacedRule, { tests, mutants = [] }: ResultsDocument): string {
-  const own = tests.filter((test) => isAbout(test, placed));
+  const own = tests.filter((test) => testsRule(test, placed));
   const failed = own.filter(({ ok }) => !ok).length;
   const alive = mutants.filter(({ path, verdict }) => path === placed.path && verdict === 'survived').length;
   const parts = [counted(own.length, 'test'), ...(failed > 0 ? [`${failed} failed`] : [])];
@@ -35,7 +35,7 @@ function lensTitle(placed: PlacedRule, { tests, mutants = [] }: ResultsDocument)
 }
 
 /** Lists and reads share the rules of a `view`. */
-function isAbout({ collection, action, field }: ResultsDocument['tests'][number], placed: PlacedRule): boolean {
+function testsRule({ collection, action, field }: ResultsDocument['tests'][number], placed: PlacedRule): boolean {
   if (collection !== placed.collection) return false;
   if (placed.check !== undefined) return action === 'create' || action === 'update';
   if (placed.member !== undefined && placed.action === 'read') return field === placed.member;

@@ -56,7 +56,7 @@ function checkOf({ code, check, pointer }: ErrorDetail): string | undefined {
 }
 
 /** Records of a page. */
-const PAGE = 100;
+const ROWS_OF_A_PAGE = 100;
 
 export class DatabaseOutcomes {
   readonly #place: OutcomePlace;
@@ -131,8 +131,8 @@ export class DatabaseOutcomes {
 
   async #ids(access: AccessContext): Promise<readonly string[]> {
     const ids: string[] = [];
-    for (let offset = 0; ; offset += PAGE) {
-      const { json, hasMore } = await this.#place.records.list(access, { limit: PAGE, offset });
+    for (let offset = 0; ; offset += ROWS_OF_A_PAGE) {
+      const { json, hasMore } = await this.#place.records.list(access, { limit: ROWS_OF_A_PAGE, offset });
       ids.push(...(JSON.parse(String(json)) as readonly { readonly id: string }[]).map(({ id }) => id));
       if (!hasMore) return ids;
     }

@@ -7,13 +7,13 @@ export const ndjsonWriter: RecordWriter = { head: '', record: (json) => `${json}
 /** Blank lines are skipped. */
 export async function* ndjsonReader(chunks: Chunks): AsyncGenerator<SourceRecord> {
   let line = 0;
-  for await (const text of linesOf(chunks)) {
+  for await (const text of textLines(chunks)) {
     line++;
     if (text.trim() !== '') yield recordOfJson(text, line);
   }
 }
 
-async function* linesOf(chunks: Chunks): AsyncGenerator<string> {
+async function* textLines(chunks: Chunks): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of chunks) {
     const lines = (rest + chunk).split('\n');

@@ -40,7 +40,7 @@ export function queryOfWords({ pairs, schema, collection, errors }: QueriedList)
   const after = body.cursor === '' ? undefined : (body.cursor as string | undefined);
   if (after !== undefined && pairs.some(({ key }) => key === 'offset'))
     reading.add(['cursor'], 'invalid_parameter', 'a cursor and an offset; expected one of them');
-  throwErrors(reading, errors);
+  throwWordErrors(reading, errors);
   const isQuery = filter !== undefined || sort.length > 0;
   return { filter, sort, members, count, isQuery, cursors: { query: cursorScope(pairs, sort.map(spelt)), after } };
 }
@@ -82,7 +82,7 @@ function inQueryString({ pointer = '', ...error }: ErrorDetail): ErrorDetail {
 }
 
 /** Errors of the query string itself, which are reported already, decide about the status. */
-function throwErrors({ filters, others }: QueryErrors, reported: ErrorDetail[]): void {
+function throwWordErrors({ filters, others }: QueryErrors, reported: ErrorDetail[]): void {
   const values = others.map(inQueryString);
   const [first, ...more] = filters.map(inQueryString);
   if (first !== undefined)

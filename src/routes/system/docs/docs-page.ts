@@ -108,7 +108,7 @@ function body(content: Content = {}, document: ApiDocument): string {
   return Object.entries(content)
     .map(([type, part]) => {
       const { schema = {} } = part;
-      const example = json(bodyExample(part, document));
+      const example = indentedJson(bodyExample(part, document));
       const data = schema.properties?.data;
       const fields = `${fieldRows(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldRows(data, document)}`}`;
       return [
@@ -145,7 +145,7 @@ function success([status, response]: readonly [string, Response], document: ApiD
   const bodies = Object.entries(content).map(([type, { schema = {} }]) => {
     const about = `<p>${typeWords(schema)} <small>${html(type)}</small></p>`;
     if (!/\bjson$/.test(type)) return about;
-    const example = json(exampleValue(schema, document, 'answer'));
+    const example = indentedJson(exampleValue(schema, document, 'answer'));
     return `${schema.properties === undefined ? about : fieldRows(schema, document)}<pre tabindex="0">${html(example)}</pre>`;
   });
   const list = described.length === 0 ? '' : `<ul>${described.map((line) => `<li>${line}</li>`).join('')}</ul>`;
@@ -159,7 +159,7 @@ function error(status: string, ref: string, { components }: ApiDocument): string
   return `<tr><th scope="row">${code(status === 'default' ? 'any' : status)}</th><td>${lines.join('<br>')}</td></tr>`;
 }
 
-const json = (value: unknown): string => JSON.stringify(value, null, 2);
+const indentedJson = (value: unknown): string => JSON.stringify(value, null, 2);
 
 function curlOf({ path, method, operation }: DocumentedOperation, document: ApiDocument): string {
   const content = Object.entries(operation.requestBody?.content ?? {})[0];

@@ -22,12 +22,12 @@ export function ApiPage(): JSX.Element {
           /openapi.json
         </a>
       </p>
-      <Answered answer={answer}>{(reference) => <Reference reference={reference} />}</Answered>
+      <Answered answer={answer}>{(reference) => <ApiReferenceView reference={reference} />}</Answered>
     </main>
   );
 }
 
-function Reference({ reference }: { readonly reference: ApiReference }): JSX.Element {
+function ApiReferenceView({ reference }: { readonly reference: ApiReference }): JSX.Element {
   const { subject } = address.value;
   const operation = reference.operations.find(({ operationId }) => operationId === subject);
   return (

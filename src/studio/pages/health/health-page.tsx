@@ -18,7 +18,7 @@ export function HealthPage(): JSX.Element {
       {newest !== undefined && (
         <>
           <StatusFigures answers={answers} newest={newest} />
-          <RouteTable status={newest} />
+          <RateTable status={newest} />
           <WarningList status={newest} />
         </>
       )}
@@ -81,7 +81,7 @@ function StatusFigures({ answers, newest }: StatusFiguresProps): JSX.Element {
   );
 }
 
-function RouteTable({ status: { requests } }: { readonly status: ServiceStatus }): JSX.Element {
+function RateTable({ status: { requests } }: { readonly status: ServiceStatus }): JSX.Element {
   const titles = [wording.route, wording.requests, wording.failures, wording.rate, 'p50', 'p99'];
   return (
     <section>

@@ -57,7 +57,7 @@ function FailureTable({ tests }: { readonly tests: readonly TestResult[] }): JSX
   );
 }
 
-const VALUES = ['true', 'false', 'unknown'] as const;
+const TRUTH_VALUES = ['true', 'false', 'unknown'] as const;
 
 interface CoverageProps {
   readonly policies: readonly CoveredPolicy[];
@@ -67,7 +67,7 @@ interface CoverageProps {
 /** The painted text, and a table of the leaves with a value that no test has seen. */
 function Coverage({ policies, schemaText }: CoverageProps): JSX.Element {
   const open = policies.flatMap(({ path, leaves }) =>
-    leaves.filter((leaf) => VALUES.some((value) => leaf[value] === 0)).map((leaf) => ({ path, leaf })),
+    leaves.filter((leaf) => TRUTH_VALUES.some((value) => leaf[value] === 0)).map((leaf) => ({ path, leaf })),
   );
   return (
     <>
@@ -93,7 +93,7 @@ function Coverage({ policies, schemaText }: CoverageProps): JSX.Element {
   );
 }
 
-const unseen = (leaf: CoveredLeaf): string => VALUES.filter((value) => leaf[value] === 0).join(', ');
+const unseen = (leaf: CoveredLeaf): string => TRUTH_VALUES.filter((value) => leaf[value] === 0).join(', ');
 
 interface MutantTableProps {
   readonly mutants: readonly RuleMutant[];

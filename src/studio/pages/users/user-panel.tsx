@@ -21,7 +21,7 @@ interface UserPanelProps {
 export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
   const { id, email, roles = [] } = account;
   const [problem, setProblem] = useState<ShownProblem>();
-  const [asked, setAsked] = useState<keyof typeof QUESTIONS>();
+  const [asked, setAsked] = useState<keyof typeof CONFIRMED_ACTIONS>();
   const [version, setVersion] = useState(0);
   const run = async (work: Promise<unknown>, message: string): Promise<void> => {
     setProblem(undefined);
@@ -60,18 +60,18 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
         </button>
         {(['second-factor/reset', 'disable'] as const).map((action) => (
           <button key={action} type="button" class="danger" {...off} onClick={() => setAsked(action)}>
-            {QUESTIONS[action].word}
+            {CONFIRMED_ACTIONS[action].word}
           </button>
         ))}
       </div>
       {asked !== undefined && (
         <ConfirmDialog
-          title={QUESTIONS[asked].title}
-          action={QUESTIONS[asked].word}
-          onConfirm={() => void run(actOn(id, asked), QUESTIONS[asked].done)}
+          title={CONFIRMED_ACTIONS[asked].title}
+          action={CONFIRMED_ACTIONS[asked].word}
+          onConfirm={() => void run(actOn(id, asked), CONFIRMED_ACTIONS[asked].done)}
           onClose={() => setAsked(undefined)}
         >
-          <p>{QUESTIONS[asked].hint}</p>
+          <p>{CONFIRMED_ACTIONS[asked].hint}</p>
         </ConfirmDialog>
       )}
     </section>
@@ -105,7 +105,7 @@ function RoleForm({ chosen, onRoles }: RoleFormProps): JSX.Element {
 }
 
 /** The actions that ask first. */
-const QUESTIONS = {
+const CONFIRMED_ACTIONS = {
   disable: {
     word: wording.disable,
     title: wording.disableTitle,
