@@ -1,8 +1,8 @@
 /** The caller that a question is about: a user, an API key, a guest, or one who is made up. */
 import { hintOf, nearest } from '../../grammar/suggest.ts';
 import { GUEST, GUEST_ROW } from '../policy/check/guests.ts';
-import { type ScalarType, scalarOf } from '../policy/scalar-types.ts';
-import { type Action, type PolicyRequest, type Row, SESSION_FACTS } from '../policy/types.ts';
+import { scalarOf } from '../policy/scalar-types.ts';
+import type { Action, PolicyRequest, Row } from '../policy/types.ts';
 import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { echo, Problem, pointerPart } from '../problem.ts';
 import type { Store } from '../records/access-context.ts';
@@ -12,8 +12,7 @@ import { effectiveRoles, rolesOfSession } from '../schema/model/effective-roles.
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { normalEmail } from '../schema/model/normal-email.ts';
 import { sql, text, uuid } from '../sql.ts';
-
-export const SESSION_TYPES: ReadonlyMap<string, ScalarType> = new Map(SESSION_FACTS);
+import { SESSION_TYPES } from './session-types.ts';
 
 export type ReportAsked = (pointer: string, code: string, detail: string) => undefined;
 

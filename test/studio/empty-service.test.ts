@@ -109,6 +109,8 @@ function inBrowser(service: TestService): void {
       await studio.until('.rule header button');
       await studio.page.evaluate(`document.querySelector('select[name=rules]').focus()`);
       await studio.press('Tab');
+      await focused(`matches('.rule-roles summary')`);
+      await studio.press('Tab');
       await focused(`matches('.rule header button')`);
       await studio.press('Tab');
       await focused(`matches('.cm-content')`);

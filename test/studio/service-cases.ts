@@ -17,11 +17,13 @@ tests:
   - { create: documents, as: ann, data: { title: Mine }, expect: 201 }
   - { list: documents, as: ann, expect: [draft] }
 `;
+/** The page renders before the next click. */
 const writeTests = (studio: StudioPage, text: string): Promise<unknown> =>
   studio.page.evaluate(`(() => {
     const field = document.querySelector('.test-file textarea');
     field.value = ${JSON.stringify(text)};
     field.dispatchEvent(new Event('input', { bubbles: true }));
+    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   })()`);
 
 export function serviceCases(service: TestService, open: () => StudioPage): void {

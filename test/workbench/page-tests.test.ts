@@ -38,11 +38,13 @@ async function resultsOf(tests: string, mutate = false) {
 describe('policy tests in a page', () => {
   beforeEach(() => {
     const made = Function;
-    vi.stubGlobal('Function', (...parts: readonly string[]) => {
+    // Callable with and without `new`.
+    function ofPage(...parts: readonly string[]) {
       // The code of a predicate. Another suite may have the reader of shapes generate code before this one.
       if (parts[0] === 'constants') throw new EvalError('the page forbids generated code');
       return made(...parts);
-    });
+    }
+    vi.stubGlobal('Function', ofPage);
   });
   afterEach(() => vi.unstubAllGlobals());
 

@@ -40,6 +40,10 @@ export async function bundlePage(root: string, name: PageName): Promise<StudioBu
     // The studio imports no room of the service: it knows this module by its name and its declaration.
     resolve: { alias: { 'bylaw:page-tests': join(root, 'src/workbench/page/page-tests.ts') } },
     transform: { target: 'es2023' },
+    // A browser has no module of Node.
+    onLog: (_level, log) => {
+      if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
+    },
   });
   const { output } = await bundle.generate({
     format: 'esm',

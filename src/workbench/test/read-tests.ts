@@ -1,7 +1,7 @@
 /** Reads a file of policy tests: every error at its place, as `bylaw check` reports those of a schema. */
 
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import { SESSION_TYPES } from '../../explain/principal.ts';
+import { SESSION_TYPES } from '../../explain/session-types.ts';
 import { type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
 import { ACTIONS, type Action, FACT_NAMES, type PolicyRequest, type RequestFacts } from '../../policy/types.ts';
 import { datetimeOf, parseDatetime } from '../../policy/values.ts';
