@@ -307,6 +307,7 @@ test('a statement reaches records only through the scope, which adds their tenan
     'src/workbench/advise/measure-index.ts', // copies a sample into a temporary table
     'src/workbench/advise/missing-indexes.ts', // proposes an index
     'src/workbench/decided-by-sql.ts', // makes tables of its own, in memory
+    'src/workbench/test/adopted-tables.ts', // makes tables of a database in memory
     'src/workbench/test/fill-world.ts', // empties every table of a database in memory
   ]);
   expect('FROM ${tableIdent(collection.table)}').toMatch(NAMES_TABLE);

@@ -7,6 +7,7 @@ import type { Database } from '../database/contract.ts';
 import { Admission } from '../http/gate.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { hasTablesOf } from '../migrations/readiness.ts';
+import { schemaServedBy } from '../migrations/unmanaged/served-schema.ts';
 import { GUEST } from '../policy/check/guests.ts';
 import { Store } from '../records/access-context.ts';
 import { deletedRecordsOf } from '../records/deleted-records.ts';
@@ -15,6 +16,7 @@ import { createRecords } from '../records/records.ts';
 import { underlineIssue } from '../schema/file/issue.ts';
 import { parseSchema } from '../schema/load.ts';
 import type { Schema } from '../schema/model/model.ts';
+import { unmanagedTables } from '../schema/model/stored-names.ts';
 import { ident, sql } from '../sql.ts';
 import { CoverageCounter, type CoverageDocument, percentOf } from '../workbench/coverage/coverage.ts';
 import { coveragePage, printCoverage } from '../workbench/coverage/print-coverage.ts';
@@ -24,6 +26,7 @@ import { type Mutant, mutantsOf } from '../workbench/mutate/mutate.ts';
 import { printMutants } from '../workbench/mutate/print-mutants.ts';
 import type { TestedWorld } from '../workbench/mutate/telling-test.ts';
 import { type PlacedRule, placedRules } from '../workbench/rule-places.ts';
+import { adoptedTables } from '../workbench/test/adopted-tables.ts';
 import type { TestTools } from '../workbench/test/database-outcome.ts';
 import { fillWorld } from '../workbench/test/fill-world.ts';
 import { type FileResults, printResults } from '../workbench/test/print-results.ts';
@@ -81,10 +84,12 @@ function testFilesOf({ positionals }: Arguments, schemaFile: string, { cwd }: Io
 /** → the exit code. `db` is in memory, and is emptied. */
 export async function testPolicies(args: Arguments, io: Io, db: Database): Promise<number> {
   const schemaFile = schemaFileOf(args.flags, io.env);
-  const schema = requireSchema(schemaFile, io, () => false);
-  const rules = placedRules(schema, readText(resolve(io.cwd, schemaFile), schemaFile));
-  const found = testFilesOf(args, schemaFile, io).map((file) => readTestFile(file, schema, io));
-  const tools = await testToolsOf(db, schema);
+  const loaded = requireSchema(schemaFile, io, () => false);
+  const rules = placedRules(loaded, readText(resolve(io.cwd, schemaFile), schemaFile));
+  const testFiles = testFilesOf(args, schemaFile, io);
+  const tools = await testToolsOf(db, loaded);
+  const { schema } = tools.store;
+  const found = testFiles.map((file) => readTestFile(file, schema, io));
   const counter = args.has('coverage') || args.has('coverage-min') ? new CoverageCounter() : undefined;
   const files: FileResults[] = [];
   const worlds: TestedWorld[] = [];
@@ -204,12 +209,18 @@ function readText(path: string, file: string): string {
   }
 }
 
-/** A database with the tables of the schema. Only records are asked about, so those of accounts and the like are not made. */
-export async function testToolsOf(db: Database, schema: Schema): Promise<TestTools> {
-  if (!(await hasTablesOf(db, schema))) {
+/**
+ * A database with the tables of the schema; the store has the schema as these tables let it be served. Only records are
+ * asked about, so the tables of accounts and the like are not made.
+ */
+export async function testToolsOf(db: Database, loaded: Schema): Promise<TestTools> {
+  // The record of a migration says nothing of the tables of other programs.
+  if (unmanagedTables(loaded).size > 0 || !(await hasTablesOf(db, loaded))) {
     await dropTestTables(db);
-    await applyMigration(db, schema, { systemTables: historyTables, allowDestructive: true });
+    for (const statement of adoptedTables(loaded)) await db.run(statement);
+    await applyMigration(db, loaded, { systemTables: historyTables, allowDestructive: true });
   }
+  const schema = await schemaServedBy(db, loaded);
   const store = new Store(db, schema);
   return {
     store,

@@ -4,9 +4,10 @@ import type { World } from '../policy/analyse/solve/world.ts';
 import { heldColumn } from '../policy/condition.ts';
 import { fold, foldedColumn } from '../policy/fold.ts';
 import { scalarOf } from '../policy/scalar-types.ts';
-import type { Catalog, CatalogCollection, Policy, Row } from '../policy/types.ts';
+import { rowsOf } from '../policy/stored-rows.ts';
+import { type BelongsTo, type Catalog, type CatalogCollection, keyOf, type Policy, type Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql } from '../sql.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql, tableIdent } from '../sql.ts';
 
 /** Runs a statement on a database in memory, and returns its rows. */
 export type Ask = (statement: Sql) => Promise<readonly Readonly<Record<string, unknown>>[]>;
@@ -36,6 +37,10 @@ export async function decidedBySql(
   const schema = ident('replay');
   await ask(sql`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
   await ask(sql`CREATE SCHEMA ${schema}`);
+  for (const owner of schemasOf(catalog)) {
+    await ask(sql`DROP SCHEMA IF EXISTS ${owner} CASCADE`);
+    await ask(sql`CREATE SCHEMA ${owner}`);
+  }
   await ask(sql`SET search_path = ${schema}`);
   await fillTables(world, catalog, ask);
   const decisions: boolean[] = [];
@@ -43,10 +48,18 @@ export async function decidedBySql(
   return decisions;
 }
 
-async function fillTables(world: World, { collections }: Catalog, ask: Ask): Promise<void> {
+/** The schemas of tables that other programs own. */
+function schemasOf({ collections }: Catalog): readonly Sql[] {
+  const tables = Array.from(collections.values(), ({ table }) => table).filter((table) => table.includes('.'));
+  return [...new Set(tables.map((table) => table.slice(0, table.indexOf('.'))))].map((name) => ident(name));
+}
+
+async function fillTables(world: World, catalog: Catalog, ask: Ask): Promise<void> {
+  const { collections } = catalog;
+  const stored = (relation: BelongsTo): ReplayedColumn => storedIn(relation, world, catalog);
   for (const collection of collections.values()) {
     const rows = world.rows.get(collection.name) ?? [];
-    await makeTable(ask, collection.table, { columns: replayedColumns(collection), rows });
+    await makeTable(ask, tableIdent(collection.table), { columns: replayedColumns(collection, stored), rows });
     for (const relation of collection.relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const links = world.links.filter(
@@ -56,12 +69,12 @@ async function fillTables(world: World, { collections }: Catalog, ask: Ask): Pro
         { name: relation.sourceColumn, type: 'uuid', value: ({ owner }: Row) => owner },
         { name: relation.targetColumn, type: 'uuid', value: ({ element }: Row) => element },
       ] as const;
-      await makeTable(ask, relation.linkTable, { columns, rows: links as unknown as readonly Row[] });
+      await makeTable(ask, ident(relation.linkTable), { columns, rows: links as unknown as readonly Row[] });
     }
   }
   const collection = collections.get(world.collection)!;
   if (world.written !== undefined)
-    await makeTable(ask, WRITTEN_TABLE, {
+    await makeTable(ask, ident(WRITTEN_TABLE), {
       columns: [...replayedColumns(collection), ...heldOf(collection)],
       rows: [world.written],
     });
@@ -72,20 +85,40 @@ interface WorldContent {
   readonly rows: readonly Row[];
 }
 
-async function makeTable(ask: Ask, name: string, { columns, rows }: WorldContent): Promise<void> {
+async function makeTable(ask: Ask, table: Sql, { columns, rows }: WorldContent): Promise<void> {
   const declared = columns.map(({ name: column, type }) => {
     const collation = type === 'text' ? raw(' COLLATE "C"') : raw('');
     return sql`${ident(column)} ${raw(type)}${collation}`;
   });
-  await ask(sql`CREATE TABLE ${ident(name)} (${join(declared, ', ')})`);
+  await ask(sql`CREATE TABLE ${table} (${join(declared, ', ')})`);
   for (const row of rows) {
     const values = columns.map((column) => sql`${param(column.type, column.value(row) ?? null)}`);
-    await ask(sql`INSERT INTO ${ident(name)} VALUES (${join(values, ', ')})`);
+    await ask(sql`INSERT INTO ${table} VALUES (${join(values, ', ')})`);
   }
 }
 
-function replayedColumns({ fields, relations }: CatalogCollection): readonly ReplayedColumn[] {
-  const columns: ReplayedColumn[] = [{ name: 'id', type: 'uuid', value: ({ id }) => id }];
+/** A written record is one as policies read it: its references are ids. */
+const idIn = ({ name, column }: BelongsTo): ReplayedColumn => ({
+  name: column,
+  type: 'uuid',
+  value: (row) => own(row, name),
+});
+
+/** The column of the table: it may have another value of the related record than its id. */
+function storedIn(relation: BelongsTo, world: World, { collections }: Catalog): ReplayedColumn {
+  const { name, column, collection, references } = relation;
+  const field = references && collections.get(collection)?.fields.get(references.field);
+  if (field === undefined) return idIn(relation);
+  const value = (row: Row): unknown => {
+    const target = world.rows.get(collection)?.find(({ id }) => id === own(row, name));
+    return target && own(target, field.name);
+  };
+  return { name: column, type: scalarOf(field.type).sqlType, value };
+}
+
+function replayedColumns(collection: CatalogCollection, referenceIn = idIn): readonly ReplayedColumn[] {
+  const { fields, relations } = collection;
+  const columns: ReplayedColumn[] = [{ name: keyOf(collection).column, type: 'uuid', value: ({ id }) => id }];
   for (const { name, column, type, search } of fields.values()) {
     columns.push({ name: column, type: scalarOf(type).sqlType, value: (row) => own(row, name) });
     const folded = (row: Row): unknown => {
@@ -94,9 +127,7 @@ function replayedColumns({ fields, relations }: CatalogCollection): readonly Rep
     };
     if (search) columns.push({ name: foldedColumn(column), type: 'text', value: folded });
   }
-  for (const relation of relations.values())
-    if (relation.kind === 'belongs_to')
-      columns.push({ name: relation.column, type: 'uuid', value: (row) => own(row, relation.name) });
+  for (const relation of relations.values()) if (relation.kind === 'belongs_to') columns.push(referenceIn(relation));
   return columns;
 }
 
@@ -115,11 +146,12 @@ interface ReplayPlace {
 }
 
 async function decidesInSql(rules: readonly Policy[], world: World, { catalog, ask }: ReplayPlace): Promise<boolean> {
-  const { table } = catalog.collections.get(world.collection)!;
+  const collection = catalog.collections.get(world.collection)!;
+  const key = ident('record', keyOf(collection).column);
   for (const rule of rules) {
     const residual = rule.specialise(world.request);
     const isWritten = world.action === 'create';
-    const from = isWritten ? ident(WRITTEN_TABLE) : ident(table);
+    const from = isWritten ? ident(WRITTEN_TABLE) : rowsOf(collection);
     const id = param('uuid', (world.record ?? world.written)!.id);
     const both = world.action === 'update' ? sql`, ${ident(WRITTEN_TABLE)} AS next` : sql``;
     const conditions = [
@@ -127,7 +159,7 @@ async function decidesInSql(rules: readonly Policy[], world: World, { catalog, a
     ];
     if (world.action === 'update' && !rule.namesNext) conditions.push(residual.written.where('next'));
     const met = await ask(
-      sql`SELECT 1 AS met FROM ${from} AS record${both} WHERE record.id = ${id} AND ${join(conditions, ' AND ')}`,
+      sql`SELECT 1 AS met FROM ${from} AS record${both} WHERE ${key} = ${id} AND ${join(conditions, ' AND ')}`,
     );
     if (met.length > 0) return true;
   }

@@ -60,6 +60,8 @@ export class AdoptedDatabase {
   #before: readonly string[] = [];
   draft = '';
   counts = '';
+  /** The draft with the edits. */
+  schema = '';
 
   /** @param schemas of the owner */
   constructor(schemas: readonly string[]) {
@@ -84,7 +86,8 @@ export class AdoptedDatabase {
     const { schema, issues } = parseSchema(this.draft);
     expect(issues).toEqual([]);
     expect(compareFile(schema!, tables, this.#schemas)).toEqual([]);
-    await this.service.start({ schema: edited(this.draft, parse(edits)), connect: () => url });
+    this.schema = edited(this.draft, parse(edits));
+    await this.service.start({ schema: this.schema, connect: () => url });
   }
 
   async stop(): Promise<void> {
@@ -122,7 +125,7 @@ export function adopted(file: string, schemas: readonly string[], edits: Edits):
   return database;
 }
 
-function edited(draft: string, { collections: edits, ...keys }: { readonly collections: Edits }): string {
+export function edited(draft: string, { collections: edits, ...keys }: { readonly collections: Edits }): string {
   const { collections } = parse(draft);
   for (const [name, edit] of Object.entries(edits)) {
     expect(Object.keys(collections)).toContain(name);

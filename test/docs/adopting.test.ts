@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { AdoptedDatabase } from '../adopting/adopted-database.ts';
+import { runPolicyTests } from '../adopting/run-policy-tests.ts';
+import { openEmbeddedDatabase } from '../support/embedded.ts';
 
 const page = await readFile(join(import.meta.dirname, '../../docs/adopting.md'), 'utf8');
 const block = (name: string): string => new RegExp(`\`\`\`\\w+ ${name}\\n([\\s\\S]*?)\`\`\``).exec(page)![1]!;
@@ -55,6 +57,13 @@ describe.skipIf(inject('postgresUrl') === '')('docs/adopting.md', () => {
     };
     const { stdout } = await promisify(execFile)(process.execPath, ['--test', file], { env }).catch((error) => error);
     expect(stdout).toMatch(/\bpass 6\n.*\bfail 0\n/s);
+  });
+
+  test('the policy tests of the page pass without the tables of the shop', async () => {
+    const db = await openEmbeddedDatabase();
+    const tests = block('policies');
+    expect(await runPolicyTests(db, { schema: shop.schema, tests })).toBe('13 passed, 0 failed\n');
+    await db.close();
   });
 
   test('the tables of the shop are as they were', () => shop.expectUnaltered());

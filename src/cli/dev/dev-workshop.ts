@@ -1,6 +1,7 @@
 /** The tools that `bylaw dev` gives to pages: it saves the schema file, and runs policy tests on a database in memory. */
 
 import type { UnusableText, Workshop } from '../../http/workshop.ts';
+import { present } from '../../invariant.ts';
 import { Problem } from '../../problem.ts';
 import { QueuePerKey } from '../../queue-per-key.ts';
 import type { Schema } from '../../schema/model/model.ts';
@@ -60,14 +61,16 @@ interface ReadFile {
   readonly text: string;
 }
 
-async function resultsOf(schema: Schema, files: readonly ReadFile[], withMutants: boolean): Promise<object> {
+async function resultsOf(loaded: Schema, files: readonly ReadFile[], withMutants: boolean): Promise<object> {
   const db = await openMemoryDatabase();
   try {
-    const tools = await testToolsOf(db, schema);
+    const tools = await testToolsOf(db, loaded);
+    const { schema } = tools.store;
     const counter = new CoverageCounter();
     const all: FileResults[] = [];
     const worlds: TestedWorld[] = [];
-    for (const { tests, text } of files) {
+    for (const { tests: read, text } of files) {
+      const tests = present(readTests(text, read.file, schema).tests, 'tests that were read before');
       const { world, results } = await runTests(tests, tools, {
         only: undefined,
         onValue: (node, value) => counter.count(node, value),

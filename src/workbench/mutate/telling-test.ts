@@ -1,4 +1,6 @@
 /** A test to paste: a whole file, with the callers and rows of an existing one. */
+import type { Data } from '../../records/write/input.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import type { Expectation } from '../test/expectation.ts';
 import { expectedText } from '../test/print-results.ts';
 import type { PolicyTests } from '../test/read-tests.ts';
@@ -17,7 +19,8 @@ export function testOf(
 ): string {
   const word = expectedText(expected);
   const at = /^tests:/m.exec(tested.text)?.index ?? tested.text.length;
-  const named = data === undefined ? '' : tested.tests.names.readable(JSON.stringify(data));
+  const named =
+    data === undefined ? '' : tested.tests.names.readable(JSON.stringify(withNames(collection, data, tested)));
   const cell = field === undefined ? word : `{ ${field}: ${word} }`;
   const lines =
     action === 'create'
@@ -31,4 +34,14 @@ export function testOf(
             `    expect: ${word}`,
           ];
   return `${tested.text.slice(0, at).trimEnd()}\n\ntests:\n${lines.join('\n')}\n`;
+}
+
+/** The ids of int keys are numbers, which `readable` leaves as they are: references get their names here. */
+function withNames({ relations }: Collection, data: Data, { tests: { names } }: TestedWorld): Data {
+  const entries = Object.entries(data).map(([key, value]): [string, unknown] => {
+    const relation = relations.get(key);
+    const isId = typeof value === 'number' && relation !== undefined;
+    return [key, isId ? (names.nameOf(relation.collection, String(value)) ?? value) : value];
+  });
+  return Object.fromEntries(entries);
 }

@@ -66,7 +66,7 @@ export class PredictedOutcomes {
       const relation = collection.relations.get(name);
       if (relation === undefined) return false;
       const target = this.#judge.collection(relation.collection);
-      const record = (id: string): string | undefined => this.#names.nameOf(id);
+      const record = (id: string): string | undefined => this.#names.nameOf(target.name, id);
       return idsIn(value).some((id) => !this.#mayRead({ ...expectation, collection: target, record: record(id) }));
     });
   }
@@ -74,8 +74,8 @@ export class PredictedOutcomes {
 
 /** `id`, `[id, …]` and `{ add: [id, …] }`. */
 const idsIn = (value: unknown): readonly string[] =>
-  typeof value === 'string'
-    ? [value]
+  typeof value === 'string' || typeof value === 'number'
+    ? [String(value)]
     : typeof value === 'object' && value !== null
       ? Object.values(value).flatMap(idsIn)
       : [];

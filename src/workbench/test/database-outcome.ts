@@ -133,7 +133,7 @@ export class DatabaseOutcomes {
     const ids: string[] = [];
     for (let offset = 0; ; offset += ROWS_OF_A_PAGE) {
       const { json, hasMore } = await this.#place.records.list(access, { limit: ROWS_OF_A_PAGE, offset });
-      ids.push(...(JSON.parse(String(json)) as readonly { readonly id: string }[]).map(({ id }) => id));
+      ids.push(...(JSON.parse(String(json)) as readonly { readonly id: unknown }[]).map(({ id }) => String(id)));
       if (!hasMore) return ids;
     }
   }

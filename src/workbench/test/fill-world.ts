@@ -1,14 +1,17 @@
 /** Writes the rows of a test file into a database, and reads them back. */
-import type { Row } from '../../policy/types.ts';
+import type { Transaction } from '../../database/contract.ts';
+import { keyOf, type Row } from '../../policy/types.ts';
 import type { Store } from '../../records/access-context.ts';
+import { passGivenIds } from '../../records/new-ids.ts';
 import { recordKeyIn, recordKeyOf } from '../../records/record-key.ts';
 import { everyTenant, scopeOf, tenantOf } from '../../records/scope.ts';
 import { findSystem } from '../../records/system.ts';
 import { type ColumnValue, withFoldedCopies } from '../../records/write/input.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { Collection } from '../../schema/model/model.ts';
+import { COMPOSITE_KEY_COLUMN } from '../../schema/model/composite-key.ts';
+import type { BelongsTo, Schema } from '../../schema/model/model.ts';
 import { storedTables } from '../../schema/model/stored-names.ts';
-import { ident, join, param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { empty, ident, join, param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { PolicyTests } from './read-tests.ts';
 import type { TestRow } from './test-rows.ts';
 import { TestWorld } from './test-world.ts';
@@ -36,22 +39,37 @@ async function insertRows(store: Store, rows: readonly TestRow[]): Promise<void>
       await tx.run(raw("SET LOCAL session_replication_role = 'replica'"));
       await tx.run(sql`WITH ${join(emptied, ', ')} SELECT 1`);
       for (const [name, all] of byCollection) {
-        await tx.run(insertionOf(store, name, all));
+        await tx.run(insertionOf(store, name, { all, rows }));
         for (const statement of linkings(store, name, all)) await tx.run(statement);
+        await passNumbersOf(store, tx, name);
       }
     },
     { unlimited: true },
   );
 }
 
-function insertionOf(store: Store, name: string, rows: readonly TestRow[]): Sql {
-  const { collection } = store.shape(name);
-  const values = rows.map((row) => testColumns(store, collection, row));
+/** The database numbers new records after the rows. */
+async function passNumbersOf({ schema }: Store, tx: Transaction, name: string): Promise<void> {
+  const collection = schema.collections.get(name)!;
+  if (keyOf(collection).kind === 'int') await passGivenIds(tx, schema, collection);
+}
+
+interface InsertedRows {
+  /** The rows of the collection. */
+  readonly all: readonly TestRow[];
+  /** The rows of every collection, to which these refer. */
+  readonly rows: readonly TestRow[];
+}
+
+function insertionOf(store: Store, name: string, { all, rows }: InsertedRows): Sql {
+  const values = all.map((row) => testColumns(store, rows, row));
   const columns = values[0]!.map(({ column }) => ident(column));
   const cells = values.map(
     (row) =>
       sql`(${join(
-        row.map(({ type, value }) => sql`${param(type, value)}`),
+        row.map(
+          ({ type, value, castTo }) => sql`${param(type, value)}${castTo === undefined ? empty : raw(`::${castTo}`)}`,
+        ),
         ', ',
       )})`,
   );
@@ -61,19 +79,35 @@ function insertionOf(store: Store, name: string, rows: readonly TestRow[]): Sql 
 }
 
 /** Every column in one order, so that all rows are one statement. */
-function testColumns({ schema }: Store, collection: Collection, { id, values }: TestRow): readonly ColumnValue[] {
+function testColumns({ schema }: Store, rows: readonly TestRow[], row: TestRow): readonly ColumnValue[] {
+  const { id, values } = row;
+  const collection = schema.collections.get(row.collection)!;
   const valueIn = (name: string): ColumnValue['value'] => (values[name] ?? null) as ColumnValue['value'];
   const key = recordKeyOf(collection);
-  const columns: ColumnValue[] = [{ column: key.column, type: key.type, value: id }];
-  for (const { name, type, column } of collection.fields.values())
-    columns.push({ column, type: FIELD_KINDS[type].sqlType, value: valueIn(name) });
+  const columns: ColumnValue[] =
+    key.column === COMPOSITE_KEY_COLUMN ? [] : [{ column: key.column, type: key.type, value: id }];
+  for (const { name, type, column, castTo } of collection.fields.values())
+    columns.push({ column, type: FIELD_KINDS[type].sqlType, value: valueIn(name), castTo });
   for (const relation of collection.relations.values())
-    if (relation.kind === 'belongs_to') {
-      const { type } = recordKeyIn(schema, relation.collection);
-      columns.push({ column: relation.column, type, value: valueIn(relation.name) });
-    }
+    if (relation.kind === 'belongs_to' && relation.columns === undefined)
+      columns.push(referenceIn(schema, relation, { id: valueIn(relation.name), rows }));
   if (collection.kind === 'users') columns.push({ column: 'roles', type: 'text[]', value: valueIn('roles') });
   return withFoldedCopies(collection, columns);
+}
+
+interface GivenReference {
+  readonly id: ColumnValue['value'];
+  readonly rows: readonly TestRow[];
+}
+
+/** The id, or the value of another unique field of the row that it names. */
+function referenceIn(schema: Schema, relation: BelongsTo, { id, rows }: GivenReference): ColumnValue {
+  const { column, collection, references } = relation;
+  if (references === undefined) return { column, type: recordKeyIn(schema, collection).type, value: id };
+  const { type, castTo } = schema.collections.get(collection)!.fields.get(references.field)!;
+  const named = rows.find((row) => row.collection === collection && row.id === String(id));
+  const value = (named?.values[references.field] ?? null) as ColumnValue['value'];
+  return { column, type: FIELD_KINDS[type].sqlType, value, castTo };
 }
 
 /** Links are of the tenant of their record. */

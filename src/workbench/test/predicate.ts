@@ -3,11 +3,13 @@
 import { accessOf } from '../../explain/asked-access.ts';
 import { type Clause, type ClauseSituation, clauseOf } from '../../policy/analyse/explanation.ts';
 import type { Policy, PolicyRequest, Row } from '../../policy/types.ts';
+import type { Scalar } from '../../policy/values.ts';
 import type { AccessContext } from '../../records/access-context.ts';
+import { recordKeyIn } from '../../records/record-key.ts';
 import { readInput } from '../../records/write/input.ts';
 import { plannedCreate, storedRow } from '../../records/write/row-in-process.ts';
 import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
-import type { Collection, MemberAction, Schema } from '../../schema/model/model.ts';
+import type { Collection, MemberAction, Relation, Schema } from '../../schema/model/model.ts';
 import { type Expectation, rulesOfAction } from './expectation.ts';
 import type { TestWorld } from './test-world.ts';
 
@@ -198,11 +200,13 @@ export class PredicateJudge {
     const input = readInput(this.#place.schema, access, { mode: 'update', data });
     if (input.errors.length > 0) return undefined;
     const held: Record<string, unknown> = { ...this.#place.world.heldBy(collection, String(stored.id)) };
-    for (const { relation, id } of input.hasOnes) held[relation.name] = id;
+    const idsOf = ({ collection: of }: Pick<Relation, 'collection'>, ids: readonly string[]): readonly Scalar[] =>
+      ids.map((each) => recordKeyIn(this.#place.schema, of).value(each));
+    for (const { relation, id } of input.hasOnes) held[relation.name] = id === null ? null : idsOf(relation, [id])[0];
     for (const { relation, set, add, remove } of input.links) {
-      const before = set ?? (held[relation.name] as readonly string[]);
-      const left = before.filter((id) => !remove.includes(id));
-      held[relation.name] = [...new Set([...left, ...add])];
+      const before = set === undefined ? (held[relation.name] as readonly Scalar[]) : idsOf(relation, set);
+      const left = before.filter((id) => !remove.includes(String(id)));
+      held[relation.name] = [...new Set([...left, ...idsOf(relation, add)])];
     }
     const writing = { values: input.values, members: [], partners: [] };
     const updated_at = now > String(stored.updated_at) ? now : stored.updated_at;

@@ -81,7 +81,7 @@ function listResult(expectation: Expectation, outcome: DatabaseOutcome, { judge,
     const shared = { expectation, actual, judgement: undefined, differing: [] };
     return { ...shared, isOk: isOk(actual), isDisagreement: listed.length > 0 };
   }
-  const found = outcome.ids.map((id) => names.nameOf(id) ?? id).toSorted();
+  const found = outcome.ids.map((id) => names.nameOf(collection.name, id) ?? id).toSorted();
   const actual: Actual = { kind: 'names', names: found };
   const wanted = expected.kind === 'names' ? expected.names : found;
   const differing = all

@@ -1,10 +1,12 @@
 /** The rows and callers of a test file, completed by the least values that the schema allows. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import type { Row } from '../../policy/types.ts';
+import { keyOf, type Row } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
+import { type RecordKey, recordKeyOf } from '../../records/record-key.ts';
 import { isObject, valueOfDefault } from '../../records/write/input.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Path, Report } from '../../schema/file/issue.ts';
+import { hasCompositeKey, idOfValues } from '../../schema/model/composite-key.ts';
 import type { BelongsTo, Collection, Field, Schema } from '../../schema/model/model.ts';
 
 /** A row to insert: values by the names of fields and belongs_to; for users, `roles` too. */
@@ -43,40 +45,72 @@ function hashOf(text: string, multiplier: number): string {
   return ((hash ^ (hash >>> 16)) >>> 0).toString(16).padStart(8, '0');
 }
 
+/** A name that an int key can have as its value. */
+const INT_NAME = /^[1-9][0-9]{0,14}$/;
+
+/** The ids of rows by their names: derived from them, or for int keys the least ones that no row of the collection names. */
+function idsOfNames(collection: Collection, names: readonly string[]): ReadonlyMap<string, string> {
+  const taken = new Set(names);
+  let last = 0;
+  const least = (): string => {
+    do last++;
+    while (taken.has(String(last)));
+    return String(last);
+  };
+  const makers = {
+    uuid: (name: string) => idOfName(collection.name, name),
+    int: (name: string) => (INT_NAME.test(name) ? name : least()),
+    string: (name: string) => name,
+  };
+  return new Map(names.map((name) => [name, makers[keyOf(collection).kind](name)]));
+}
+
+interface NamedRows {
+  readonly key: RecordKey;
+  readonly ids: Map<string, string>;
+  readonly names: Map<string, string>;
+}
+
 /** The names of rows, by collection. */
 export class RowNames {
-  readonly #ids = new Map<string, Map<string, string>>();
-  readonly #names = new Map<string, string>();
+  readonly #collections = new Map<string, NamedRows>();
+  /** The names of UUIDs, which texts can hold. */
+  readonly #uuids = new Map<string, string>();
 
-  add(collection: string, name: string): void {
-    const id = idOfName(collection, name);
-    const known = this.#ids.get(collection) ?? new Map();
-    this.#ids.set(collection, known.set(name, id));
-    this.#names.set(id, name);
+  add(collection: Collection, ids: ReadonlyMap<string, string>): void {
+    const { name: of } = collection;
+    const rows = this.#collections.get(of) ?? { key: recordKeyOf(collection), ids: new Map(), names: new Map() };
+    this.#collections.set(of, rows);
+    for (const [name, id] of ids) {
+      rows.ids.set(name, id);
+      rows.names.set(id, name);
+      this.#uuids.set(id, name);
+    }
   }
 
   idOf(collection: string, name: string): string | undefined {
-    return this.#ids.get(collection)?.get(name);
+    return this.#collections.get(collection)?.ids.get(name);
   }
 
   of(collection: string): readonly string[] {
-    return [...(this.#ids.get(collection)?.keys() ?? [])];
+    return [...(this.#collections.get(collection)?.ids.keys() ?? [])];
   }
 
-  nameOf(id: string): string | undefined {
-    return this.#names.get(id);
+  nameOf(collection: string, id: string): string | undefined {
+    return this.#collections.get(collection)?.names.get(id);
   }
 
-  /** The text with names in place of ids. */
+  /** The text with names in place of ids that are UUIDs. */
   readable(text: string): string {
-    return text.replaceAll(ANY_ID, (id) => this.#names.get(id) ?? id);
+    return text.replaceAll(ANY_ID, (id) => this.#uuids.get(id) ?? id);
   }
 
-  /** Reports an unknown name. */
-  referenced(relation: { readonly collection: string }, given: unknown, place: NamePlace): string | undefined {
+  /** The id as bodies and policies have it. Reports an unknown name. */
+  referenced(relation: { readonly collection: string }, given: unknown, place: NamePlace): Scalar | undefined {
     const { collection } = relation;
-    const id = typeof given === 'string' ? this.idOf(collection, given) : undefined;
-    if (id !== undefined) return id;
+    const isName = typeof given === 'string' || typeof given === 'number';
+    const id = isName ? this.idOf(collection, String(given)) : undefined;
+    if (id !== undefined) return this.#collections.get(collection)!.key.value(id);
     const hint = hintOf(nearest(String(given), this.of(collection)));
     const message = `\`rows\` has no \`${String(given)}\` of \`${collection}\`${hint}`;
     return place.report({ code: 'unknown_row', message, path: place.path });
@@ -98,8 +132,33 @@ interface RowsPlace {
 /** Names all rows first, because they may refer to each other in any order. */
 export function readRows(raw: Row, place: RowsPlace): readonly TestRow[] {
   const written = [...callersIn(raw.as, place), ...rowsIn(raw.rows, place)];
-  for (const { collection, name } of written) place.names.add(collection.name, name);
+  const byCollection = Map.groupBy(written, ({ collection }) => collection);
+  for (const [collection, rows] of byCollection)
+    if (!hasCompositeKey(collection)) {
+      const names = rows.map(({ name }) => name);
+      place.names.add(collection, idsOfNames(collection, names));
+    }
+  // The parts of these keys refer to rows that have their ids now.
+  for (const [collection, rows] of byCollection)
+    if (hasCompositeKey(collection)) {
+      const ids = rows.map((row) => [row.name, compositeIdOf(row, place)] as const);
+      place.names.add(collection, new Map(ids));
+    }
   return written.map((row) => completedRow(row, place));
+}
+
+/** The id that the members of the row make; incomplete ones are reported with the row. */
+function compositeIdOf(row: GivenRow, place: RowsPlace): string {
+  const silent: NamePlace = { report: () => undefined, path: [] };
+  const { fields, relations, key } = row.collection;
+  const members = [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
+  const values = (key?.parts ?? []).map(({ column }) => {
+    const member = members.find((each) => each.column === column)!;
+    const given = row.given[member.name];
+    if ('kind' in member) return given == null ? undefined : place.names.referenced(member, given, silent);
+    return given == null ? defaultOrLeast(member, row, { ...place, ...silent }) : fieldValue(member, given, silent);
+  });
+  return values.includes(undefined) || values.includes(null) ? row.name : idOfValues(values as readonly Scalar[]);
 }
 
 function callersIn(given: unknown, { schema, report }: RowsPlace): readonly GivenRow[] {
@@ -148,16 +207,34 @@ function completedRow(row: GivenRow, place: RowsPlace): TestRow {
   for (const [key, value] of Object.entries(given)) readMember(row, { key, value, values, links }, place);
   for (const field of collection.fields.values())
     if (!Object.hasOwn(given, field.name)) values[field.name] = defaultOrLeast(field, row, place);
-  for (const relation of collection.relations.values()) {
-    if (relation.kind !== 'belongs_to' || Object.hasOwn(given, relation.name)) continue;
-    values[relation.name] = null;
-    if (relation.required) requireReference(relation, row, place);
-  }
+  completeReferences(row, values, place);
   if (collection.kind === 'users') {
     values.roles = rolesOfRow(row, place);
     if (!Object.hasOwn(given, 'email')) values.email = `${name.toLowerCase()}@example.com`;
   }
   return { collection: collection.name, name, id: place.names.idOf(collection.name, name)!, values, links, path };
+}
+
+function completeReferences(row: GivenRow, values: Record<string, unknown>, place: RowsPlace): void {
+  const { collection, given } = row;
+  const references = [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
+  for (const relation of references) {
+    if (relation.columns !== undefined || Object.hasOwn(given, relation.name)) continue;
+    values[relation.name] = null;
+    if (relation.needed) requireReference(relation, row, place);
+  }
+  for (const { name, columns } of references)
+    if (columns !== undefined) values[name] = idInColumns(collection, columns, values);
+}
+
+/** A reference of several columns has the values of their members. */
+function idInColumns({ fields, relations }: Collection, columns: readonly string[], values: Row): string | null {
+  const members = [...fields.values(), ...relations.values()];
+  const held = columns.map((column) => {
+    const member = members.find((each) => 'column' in each && each.column === column)!;
+    return (values[member.name] ?? null) as Scalar | null;
+  });
+  return held.includes(null) ? null : idOfValues(held as readonly Scalar[]);
 }
 
 function requireReference({ name, collection }: BelongsTo, row: GivenRow, { report }: RowsPlace): void {
@@ -194,16 +271,16 @@ function readMember({ collection, path }: GivenRow, member: MemberOfRow, { names
   if (key === 'roles' && collection.kind === 'users') return;
   if (field !== undefined) {
     values[key] = value === null ? null : fieldValue(field, value, { report, path: at });
+  } else if (relation?.kind === 'belongs_to' && relation.columns !== undefined) {
+    const message = `\`${key}\` has the values of other members; give these`;
+    report({ code: 'read_only', message, path: at, at: 'key' });
   } else if (relation?.kind === 'belongs_to') {
     values[key] = value === null ? null : names.referenced(relation, value, { report, path: at });
   } else if (relation?.kind === 'many_to_many') {
     if (!Array.isArray(value))
       return void report({ code: 'wrong_type', message: 'expected a list of names', path: at });
     const ids = value.map((each, i) => names.referenced(relation, each, { report, path: [...at, i] }));
-    links.set(
-      key,
-      ids.filter((id) => id !== undefined),
-    );
+    links.set(key, ids.filter((id) => id !== undefined).map(String));
   } else if (relation !== undefined) {
     const message = `\`${key}\` is written from the other side: by \`${relation.via}\` of \`${relation.collection}\``;
     report({ code: 'read_only', message, path: at, at: 'key' });
@@ -222,7 +299,7 @@ function fieldValue(field: Field, value: unknown, { report, path }: NamePlace): 
 function defaultOrLeast(field: Field, row: GivenRow, { now, report }: RowsPlace): Scalar | null {
   const value = valueOfDefault(field.default, now);
   if (value !== undefined) return value;
-  if (!field.required) return null;
+  if (!field.needed) return null;
   const least = leastOf(field, row.name);
   if (least !== undefined) return least;
   const message = `\`${row.collection.name}\` requires \`${field.name}\``;

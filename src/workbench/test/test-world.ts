@@ -1,15 +1,18 @@
 /** The rows of a test file in memory, for predicates. Runs without Node. */
 import { GUEST, GUEST_ROW } from '../../policy/check/guests.ts';
 import type { Related, Row } from '../../policy/types.ts';
+import { recordKeyIn } from '../../records/record-key.ts';
 import { rolesOfSession } from '../../schema/model/effective-roles.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import type { PolicyTests } from './read-tests.ts';
+
+const textOf = (id: unknown): string | undefined => (id == null ? undefined : String(id));
 
 export class TestWorld implements Related {
   readonly #schema: Schema;
   readonly #rows: ReadonlyMap<string, ReadonlyMap<string, Row>>;
   readonly #links = new Map<string, readonly string[]>();
-  readonly #found = new Map<string, ReadonlyMap<unknown, readonly Row[]>>();
+  readonly #found = new Map<string, ReadonlyMap<string | undefined, readonly Row[]>>();
   readonly #names: PolicyTests['names'];
 
   /** @param stored the rows by collection and id, as a database gives them */
@@ -25,7 +28,11 @@ export class TestWorld implements Related {
   static ofFile(schema: Schema, tests: PolicyTests): TestWorld {
     const byCollection = Map.groupBy(tests.rows, ({ collection }) => collection);
     const stored = [...byCollection].map(
-      ([name, rows]) => [name, new Map(rows.map(({ id, values }) => [id, { ...values, id }]))] as const,
+      ([name, rows]) =>
+        [
+          name,
+          new Map(rows.map(({ id, values }) => [id, { ...values, id: recordKeyIn(schema, name).value(id) }])),
+        ] as const,
     );
     return new TestWorld(schema, tests, new Map(stored));
   }
@@ -41,8 +48,9 @@ export class TestWorld implements Related {
     return { ...row, roles: rolesOfSession(this.#schema, row.roles as readonly string[], secondFactor) };
   }
 
+  /** Policies have the ids of int keys as numbers. */
   one(collection: string, id: string): Row | undefined {
-    return this.#rows.get(collection)?.get(id);
+    return this.#rows.get(collection)?.get(String(id));
   }
 
   many(from: string, name: string, id: string): readonly Row[] {
@@ -50,11 +58,11 @@ export class TestWorld implements Related {
     if (relation.kind === 'many_to_many') return this.#linked(from, relation, id);
     if (relation.kind === 'belongs_to') return [];
     const key = `${relation.collection}.${relation.via}`;
-    const found: ReadonlyMap<unknown, readonly Row[]> =
+    const found: ReadonlyMap<string | undefined, readonly Row[]> =
       this.#found.get(key) ??
-      Map.groupBy<unknown, Row>(this.#rows.get(relation.collection)?.values() ?? [], (row) => row[relation.via]);
+      Map.groupBy(this.#rows.get(relation.collection)?.values() ?? [], (row) => textOf(row[relation.via]));
     this.#found.set(key, found);
-    return found.get(id) ?? [];
+    return found.get(String(id)) ?? [];
   }
 
   /** The partners and members of a stored record, as an empty write would produce them. */
