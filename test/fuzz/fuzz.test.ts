@@ -67,7 +67,7 @@ describe.each(KINDS)('the store (%s)', (kind) => {
       const counts = { worlds: 0, writes: 0, allowed: 0 };
       const db = await open();
       try {
-        const run = { doors: await loadDoors(), seed: 20260101, counts, isOver: () => counts.writes >= 50 };
+        const run = { doors: await loadDoors(), seed: 20260101, counts, isOver: () => counts.writes >= 42 };
         expect(await runDoors(1, db, run)).toBeUndefined();
       } finally {
         await db.close();

@@ -6,6 +6,7 @@ import type { Catalog, Checked, HasOne, ManyToMany, PolicyRequest, Related, Row 
 import { type Data, type Id, relatedOf } from './database.ts';
 import { goingWith, isHeldBack, without } from './deletion.ts';
 import { interpret } from './interpret.ts';
+import { holdsKeys } from './keys.ts';
 
 interface Rule {
   /** Judges by the definition. */
@@ -95,8 +96,12 @@ export function isReferable({ collection, values, partners, members }: Write, st
 
 export function isReadable(collection: string, id: Id, standing: Standing): boolean {
   const record = rowOf(standing.data, collection, id);
-  return record !== undefined && isMet(standing.rules.of(collection, 'read'), record, standing);
+  return record !== undefined && isReadableAs(collection, record, standing);
 }
+
+/** The same for a state of a record that is not stored, or no longer. */
+export const isReadableAs = (collection: string, record: Row, standing: Standing): boolean =>
+  isMet(standing.rules.of(collection, 'read'), record, standing);
 
 function isMet(rules: readonly Rule[], record: Row, { catalog, data, request }: Standing): boolean {
   const related = relatedOf(catalog, data);
@@ -104,7 +109,7 @@ function isMet(rules: readonly Rule[], record: Row, { catalog, data, request }: 
 }
 
 /** True if the caller may read a member of a readable record. */
-function isMemberReadable(collection: string, member: string, record: Row, standing: Standing): boolean {
+export function isMemberReadable(collection: string, member: string, record: Row, standing: Standing): boolean {
   const rules = standing.rules.ofMember(collection, member, 'read');
   return rules === undefined || isMet(rules, record, standing);
 }
@@ -272,7 +277,8 @@ function point({ collection, via }: HasOne, id: Id, target: Id | null, standing:
   return isAllowed(write, written, standing) ? stored(write, written, standing) : undefined;
 }
 
-function isUnique({ catalog, data }: Standing): boolean {
+/** True if no place of a has_one is held twice, and the keys hold. */
+export function isUnique({ catalog, data, request }: Standing): boolean {
   for (const { relations } of catalog.collections.values()) {
     for (const relation of relations.values()) {
       if (relation.kind !== 'has_one') continue;
@@ -280,13 +286,22 @@ function isUnique({ catalog, data }: Standing): boolean {
       if (new Set(places).size < places.length) return false;
     }
   }
-  return true;
+  return holdsKeys({ catalog, data, request });
 }
 
 // ---------------------------------------------------------------- the database
 
-const rowOf = (data: Data, collection: string, id: Id): Row | undefined =>
+export const rowOf = (data: Data, collection: string, id: Id): Row | undefined =>
   data.rows.get(collection)!.find((row) => row.id === id);
+
+/** True if a stored record fails a check, which judges it as a create. */
+export function failsCheck(collection: string, row: Row, standing: Standing): boolean {
+  const { catalog, data, request, rules } = standing;
+  const related = relatedOf(catalog, data);
+  const record = { ...row, ...heldOf(collection, row, standing) };
+  const world = { record, isWritten: true, related, request };
+  return rules.violated(collection, 'create').some(({ meant }) => interpret(meant, world) === true);
+}
 
 /** The partners and members of a stored record. */
 function heldOf(collection: string, row: Row, { catalog, data }: Standing): Record<string, unknown> {

@@ -6,6 +6,7 @@ import type { Data, Id } from '../../oracle/database.ts';
 import { NOW, scalarOf } from '../policies/values.ts';
 import { ROLES } from '../policies/world.ts';
 import type { Random } from '../random.ts';
+import { firstValue, keptValue } from './kept-schema.ts';
 import type { Doors } from './store-modules.ts';
 
 interface RelationSpec {
@@ -41,8 +42,10 @@ export const STAGES: Readonly<Record<string, readonly string[]>> = { open: ['hel
 const STAGE = { type: 'string', enum: Object.keys(STAGES), transitions: STAGES };
 
 /** A value that a write may give the field. */
-export const writableValue = ({ type, enum: values }: CatalogField, random: Random): unknown =>
-  values === undefined ? scalarOf(type, random) : random.pick(values);
+export function writableValue(field: CatalogField, random: Random): unknown {
+  const { type, enum: values } = field;
+  return keptValue(field, random) ?? (values === undefined ? scalarOf(type, random) : random.pick(values));
+}
 
 /** JSON is YAML. */
 export function randomSchema(random: Random): string {
@@ -121,7 +124,8 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
         if (name === 'users') Object.assign(values, { email: `${id}@example.org`, email_verified: random.chance(0.5) });
         for (const field of fields.values()) {
           if (Object.hasOwn(values, field.name)) continue;
-          if (field.required || random.chance(0.75)) values[field.name] = writableValue(field, random);
+          if (field.required || random.chance(0.75))
+            values[field.name] = firstValue(id, field, () => writableValue(field, random));
         }
         for (const relation of relations.values())
           if (relation.kind === 'belongs_to' && relation.required)

@@ -11,6 +11,7 @@ import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import type { Collection, MemberAction, WriteAction } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { dependsOnOrder, goingWith } from '../../oracle/deletion.ts';
+import { historySeen } from '../../oracle/history.ts';
 import {
   answered,
   isPermitted,
@@ -18,10 +19,12 @@ import {
   isReferable,
   judge,
   type MemberOperation,
+  rowOf,
   type Standing,
   seen,
   type Write,
 } from '../../oracle/judge.ts';
+import { type DeletedRecord, isRestorable, restored } from '../../oracle/restored.ts';
 import { compileForm, Rejected } from '../policies/differential.ts';
 import { PolicyMaker, type Setting, SPAN } from '../policies/policies.ts';
 import { callerOr, randomRequest } from '../policies/requests.ts';
@@ -30,7 +33,10 @@ import { Random } from '../random.ts';
 import { inCompany } from './company.ts';
 import { fill, PLAIN, randomSchema, readAll, STAGES, type Stocked, writableValue } from './doors-world.ts';
 import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts';
+import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
+import { withKept } from './kept-schema.ts';
 import type { Doors } from './store-modules.ts';
+import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
 
 export interface DoorCounts {
   worlds: number;
@@ -45,6 +51,11 @@ export interface DoorRun {
 }
 
 const WRITES = 120;
+/** The shares of writes that are upserts and, where records are deleted, restores. */
+const UPSERTS = 0.2;
+const RESTORES = 0.12;
+/** The share of writes after which a history is read. */
+const HISTORIES = 0.35;
 /** The share of updates and deletes that find their record by a filter. */
 const BY_FILTER = 0.2;
 /** The share of writes whose explanation is compared. An update is of two records. */
@@ -56,9 +67,9 @@ const EXPLAINED: Readonly<Record<Write['action'], number>> = { create: 0.04, upd
  */
 export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
-  const { schema, issues } = run.doors.parseSchema(randomSchema(random));
+  const { schema, issues } = run.doors.parseSchema(withKept(randomSchema(random), PLAIN, random));
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
-  await run.doors.applyMigration(db, schema);
+  await run.doors.applyMigration(db, schema, { systemTables: run.doors.historyTables });
   const stocked = { doors: run.doors, schema, db: inCompany(db, random, run.doors) };
   await fill(stocked, random);
   run.counts.worlds++;
@@ -91,26 +102,34 @@ class Session {
     const before = this.#data ?? (await readAll(this.#stocked));
     this.#isSimple = this.#random.chance(0.3);
     this.#hasMemberRules = this.#random.chance(0.55);
-    const write = this.#write(before);
+    const restoration = this.#random.chance(RESTORES) ? await this.#restoration(before) : undefined;
+    if (restoration !== undefined) return this.#restore(restoration, before, counts);
+    const upsert = this.#random.chance(UPSERTS) ? this.#upsert(before) : undefined;
+    let write: Write = upsert?.write ?? this.#write(before);
     const request = this.#request(write, before);
-    const about = { data: before, write };
-    const rules = new RandomRules({
-      of: (collection, action) => this.#rules(collection, action, about),
-      ofMember: (collection, member, action) => this.#memberRules(collection, member, { action, about }),
-      violated: (collection, action) => this.#violated(collection, action, about),
-    });
+    const rules = this.#rulesFor({ data: before, write });
     const standing = { catalog: this.#stocked.schema, data: before, request, rules };
-    this.#isByFilter = write.action !== 'create' && write.isCurrent === undefined && this.#random.chance(BY_FILTER);
-    const isFound = !this.#isByFilter || seen(write.collection, {}, standing).some((record) => record.id === write.id);
-    const expected = isFound ? judge(write, standing) : undefined;
+    this.#isByFilter =
+      upsert === undefined &&
+      write.action !== 'create' &&
+      write.isCurrent === undefined &&
+      this.#random.chance(BY_FILTER);
+    const isFound = this.#isByFilter
+      ? seen(write.collection, {}, standing).some((record) => record.id === write.id)
+      : upsert === undefined || isFoundBy(upsert, { ...standing, request: { ...request, data: undefined } });
     const explained =
-      !this.#isByFilter && this.#random.chance(EXPLAINED[write.action])
+      upsert === undefined && !this.#isByFilter && this.#random.chance(EXPLAINED[write.action])
         ? await explainedStatus(this.#stocked, { write, request, rules })
         : undefined;
-    const { error, detail, answer } = this.#isByFilter
-      ? await this.#performByFilter(write, request, rules)
-      : await this.#perform(write, request, rules);
-    const reason = error === 'forbidden' && !this.#isByFilter ? reasonOf(write, standing, rules) : undefined;
+    const caller = { id: principalOf(request), isKept: true };
+    const { error, detail, answer, made } = await this.#stocked.doors.asCaller(caller, () => {
+      if (upsert !== undefined) return this.#performUpsert(upsert, request, rules);
+      return this.#isByFilter ? this.#performByFilter(write, request, rules) : this.#perform(write, request, rules);
+    });
+    if (made !== undefined && write.action === 'create') write = { ...write, id: made };
+    const expected = isFound ? judge(write, standing) : undefined;
+    const isExplicable = error === 'forbidden' && !this.#isByFilter && isFound;
+    const reason = isExplicable ? reasonOf(write, standing, rules) : undefined;
     if (reason !== undefined && !reason.includes(detail ?? '')) {
       return [
         `DISAGREEMENT: the message of a denial, expected one of ${reason.join(', ')}, found ${detail}`,
@@ -156,8 +175,7 @@ class Session {
           `  found       ${sorted([answer])}`,
         ].join('\n');
       }
-      const looked = this.#random.pick([write.collection, write.collection, ...PLAIN]);
-      return this.#look(looked, request, now);
+      return this.#lookAround({ write, before }, now);
     }
     return [
       `DISAGREEMENT: the store, ${expected === undefined ? 'refused' : 'allowed'} by the judge, ` +
@@ -171,6 +189,16 @@ class Session {
     ].join('\n');
   }
 
+  /** The records after the write, and what is kept beside them. */
+  async #lookAround({ write, before }: Done, now: RandomStanding): Promise<string | undefined> {
+    const looked = this.#random.pick([write.collection, write.collection, ...PLAIN]);
+    return (
+      (await this.#look(looked, now.request, now)) ??
+      (await this.#lookAtDeleted(write, before, now)) ??
+      (await this.#lookAtHistory(write, before, now))
+    );
+  }
+
   /** The code of a refusal, or the answer where the write was made. Any other error is a defect. */
   async #perform(write: Write, request: PolicyRequest, rules: RandomRules): Promise<Performed> {
     const { doors, schema, db } = this.#stocked;
@@ -178,7 +206,7 @@ class Session {
     const records = doors.createRecords(db, schema);
     const data = request.data as Row;
     const ifVersion = await this.#versionsFor(write);
-    try {
+    return outcomeOf(async () => {
       if (write.action === 'delete') {
         await records.remove(ask, { id: write.id, ifVersion });
         return {};
@@ -188,11 +216,23 @@ class Session {
           ? await records.create(ask, { data, relations: [], given: { id: write.id } })
           : await records.update(ask, { id: write.id, data, relations: [], errors: [], ifVersion });
       return { answer: json === undefined ? { id } : (JSON.parse(String(json)) as Row) };
-    } catch (error) {
-      const { code, message, errors } = error as Error & { code?: string; errors?: readonly { code: string }[] };
-      if (errors === undefined) throw error;
-      return { detail: message, error: [code, ...errors.map((fault) => fault.code)].join(' ') };
-    }
+    });
+  }
+
+  async #performUpsert(upsert: RandomUpsert, request: PolicyRequest, rules: RandomRules): Promise<Performed> {
+    const { doors, schema, db } = this.#stocked;
+    const { collection, field, data } = upsert;
+    const accessTo = (body?: Row) => this.#accessTo(collection, { ...request, data: body }, rules);
+    const access = { read: accessTo(), create: accessTo, update: accessTo };
+    const asked = { field, data, relations: [] };
+    const records = doors.createRecords(db, schema);
+    return outcomeOf(async () => {
+      const { written } = this.#random.chance(0.5)
+        ? await records.batch({ values: [], rows: [] }, (batch) => batch.upsert(access, asked))
+        : await records.upsert(access, asked, principalOf(request));
+      const { id, json } = written;
+      return { made: id, answer: json === undefined ? { id } : (JSON.parse(String(json)) as Row) };
+    });
   }
 
   /** A refused record undoes the request, or is skipped; the request finds no other record. */
@@ -264,9 +304,141 @@ class Session {
       prospect,
       auth: request.auth!,
       kind: request.kind ?? 'user',
-      principal: String(request.auth!.id),
+      principal: principalOf(request),
       now: request.now,
     };
+  }
+
+  // -------------------------------------------------------------- what is kept
+
+  /** A deleted record of some collection; undefined if it has none. */
+  async #restoration(data: Data): Promise<Restoration | undefined> {
+    const { schema } = this.#stocked;
+    const names = PLAIN.filter((name) => schema.collections.get(name)!.softDelete !== undefined);
+    if (names.length === 0) return undefined;
+    const collection = this.#random.pick(names);
+    const all = await readDeleted(this.#stocked, collection);
+    if (all.length === 0) return undefined;
+    const world = deletedWorld(this.#stocked, collection, all, data);
+    return { record: this.#random.pick(all), all, world };
+  }
+
+  async #restore({ record, all, world }: Restoration, before: Data, counts: DoorCounts): Promise<string | undefined> {
+    const { doors, schema, db } = this.#stocked;
+    const { collection, row } = record;
+    const id = row.id as Id;
+    const write: Write = { action: 'delete', collection, id, values: {}, partners: [], members: [] };
+    const request = this.#request(write, before);
+    const rules = this.#rulesFor({ data: before, write });
+    const standing = { catalog: schema, data: before, request, rules };
+    const restoring = this.#restoreRules({ catalog: world.catalog, collection, action: 'list' }, world.data);
+    const isFound = isRestorable(row, { ...world, request, rules: restoring });
+    const expected = isFound ? restored(record, standing) : undefined;
+    const deleted = doors.deletedRecordsOf(db, schema)(collection)!;
+    const living = this.#accessTo(collection, request, rules);
+    const permit = doors.decide({ rules: restoring.map(({ policy }) => policy), request });
+    const access: AccessContext = {
+      ...living,
+      collection: deleted.collection,
+      permit: (of, action) => (of === collection ? permit : living.permit(of, action)),
+    };
+    const { error } = await doors.asCaller({ id: principalOf(request), isKept: true }, () =>
+      outcomeOf(() => deleted.restore(access, id).then(() => ({}))),
+    );
+    const after = await readAll(this.#stocked);
+    const left = await readDeleted(this.#stocked, collection);
+    this.#data = after;
+    counts.writes++;
+    if (expected !== undefined) counts.allowed++;
+    const wanted = shown(expected ?? before);
+    const isHidden = (error === 'not_found') === !isFound;
+    const isGone = left.length === all.length - (expected === undefined ? 0 : 1);
+    if (isHidden && isGone && (error === undefined) === (expected !== undefined) && wanted === shown(after))
+      return this.#lookAround({ write, before }, { ...standing, data: after });
+    return [
+      `DISAGREEMENT: a restore, ${expected === undefined ? 'refused' : 'allowed'} by the judge, ` +
+        `${error === undefined ? 'allowed' : `refused (${error})`} by the store, ${left.length} of ${all.length} left`,
+      `  restored    ${collection} ${JSON.stringify(row)} ${JSON.stringify([...record.links])}`,
+      ...restoring.map(({ policy }) => `  restore     ${policy.text}`),
+      ...rules.lines(),
+      `  request     ${JSON.stringify(request)}`,
+      `  before      ${shown(before)}`,
+      `  expected    ${wanted}`,
+      `  found       ${shown(after)}`,
+    ].join('\n');
+  }
+
+  #restoreRules(setting: Setting, data: Data): readonly RandomRule[] {
+    const random = this.#random;
+    if (random.chance(0.4)) return [this.#compiledIn(setting, random.chance(0.7) ? TRUE : IS_OPEN)!];
+    const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
+    const maker = new PolicyMaker(setting, { random, ids });
+    const made: RandomRule[] = [];
+    for (const wanted = random.pick([1, 2]); made.length < wanted; ) {
+      const rule = this.#compiledIn(setting, maker.make());
+      if (rule !== undefined) made.push(rule);
+    }
+    return made;
+  }
+
+  /** The deleted record is kept as it was, with its links to records that stay. */
+  async #lookAtDeleted({ action, collection, id }: Write, before: Data, now: Standing): Promise<string | undefined> {
+    const { schema } = this.#stocked;
+    const row = rowOf(before, collection, id);
+    const isKept = schema.collections.get(collection)!.softDelete !== undefined;
+    if (action !== 'delete' || !isKept || row === undefined) return undefined;
+    if (rowOf(now.data, collection, id) !== undefined) return undefined;
+    const kept = (await readDeleted(this.#stocked, collection)).find((each) => each.row.id === id);
+    const expected = keptText(schema, before, { collection, row, links: before.links });
+    const found = kept && keptText(schema, before, kept);
+    if (found === expected) return undefined;
+    return [
+      `DISAGREEMENT: a deleted record that is kept, of ${collection}`,
+      `  before      ${shown(before)}`,
+      `  expected    ${expected}`,
+      `  found       ${found}`,
+    ].join('\n');
+  }
+
+  /** The changes are whole, and the caller sees of each state what it may read now. */
+  async #lookAtHistory(write: Write, before: Data, now: RandomStanding): Promise<string | undefined> {
+    const { doors, schema, db } = this.#stocked;
+    const random = this.#random;
+    const names = PLAIN.filter((name) => schema.collections.get(name)!.history !== undefined);
+    if (names.length === 0 || !random.chance(HISTORIES)) return undefined;
+    const isOwn = names.includes(write.collection) && random.chance(0.7);
+    const collection = isOwn ? write.collection : random.pick(names);
+    const id = isOwn ? write.id : random.pick(idsOf(now.data.rows.get(collection)!));
+    const changes = await readChanges(this.#stocked, collection, id);
+    const present = rowOf(now.data, collection, id);
+    const isNew = isOwn && isChange(rowOf(before, collection, id), present);
+    const isWritten = isNew ? changes[0]?.by === principalOf(now.request) : true;
+    const expected = historySeen(collection, id, changes, now);
+    const access = this.#accessTo(collection, now.request, now.rules);
+    const asked = doors.createRecords(db, schema).history(access, { id, limit: 1000 });
+    const found = await asked.then(
+      ({ entries }) => entries.map((entry) => JSON.parse(entry) as Row),
+      (error: { readonly code?: string }) => {
+        if (error.code === 'not_found') return undefined;
+        throw error;
+      },
+    );
+    const told = found?.map(({ at: _, changed, ...entry }) => ({
+      ...entry,
+      changed: (changed as readonly string[]).toSorted(),
+    }));
+    const texts = [expected, told].map((entries) => entries && sortedDeep(entries));
+    if (isWhole(changes, present) && isWritten && texts[0] === texts[1]) return undefined;
+    return [
+      `DISAGREEMENT: a history of ${collection}${isWhole(changes, present) ? '' : ', which lacks a change'}${isWritten ? '' : ', of another caller'}`,
+      ...now.rules.lines(),
+      `  request     ${JSON.stringify(now.request)}`,
+      `  record      ${JSON.stringify(present)}`,
+      `  changes     ${JSON.stringify(changes)}`,
+      `  data        ${shown(now.data)}`,
+      `  expected    ${texts[0]}`,
+      `  found       ${texts[1]}`,
+    ].join('\n');
   }
 
   // -------------------------------------------------------------- the view
@@ -339,6 +511,28 @@ class Session {
     } as const;
     const isEmpty = Object.keys(write.values).length + write.partners.length + write.members.length === 0;
     return isEmpty ? this.#write(data) : write;
+  }
+
+  /** Undefined: nothing is unique. */
+  #upsert(data: Data): RandomUpsert | undefined {
+    const upsert = randomUpsert(this.#stocked.schema.collections, data, this.#random);
+    if (upsert === undefined) return undefined;
+    const { collection, key, holder } = upsert;
+    const made = this.#stocked.schema.collections.get(collection)!;
+    const action = holder === undefined ? 'create' : 'update';
+    const id = holder === undefined ? this.#random.uuid() : (holder.id as Id);
+    const isPlain = this.#isSimple;
+    const related = {
+      partners: isPlain ? [] : this.#partners(made, data),
+      members: isPlain ? [] : this.#members(made, data, { action, id }),
+    };
+    const given = this.#values(made, this.#random.chance(0.4) ? 'create' : action, data);
+    const others = Object.fromEntries(Object.entries(given).filter(([name]) => !Object.hasOwn(key, name)));
+    // An update keeps the values by which it has found the record.
+    const values = holder === undefined ? { ...others, ...key } : others;
+    if (Object.keys(others).length + related.partners.length + related.members.length === 0) return undefined;
+    const write: Write = { action, collection, id, values, ...related };
+    return { ...upsert, write, data: bodyOf({ ...write, values: { ...others, ...key } }) };
   }
 
   #deletion(data: Data, collection: string, id: Id): Write {
@@ -420,6 +614,14 @@ class Session {
       write.collection === 'users' && random.chance(0.5) ? users.find(({ id }) => id === write.id)! : undefined;
     const caller = auth === undefined ? callerOr(request, random.pick(users)) : { auth, kind: 'user' as const };
     return { ...request, ...caller, data: write.action === 'delete' ? undefined : bodyOf(write) };
+  }
+
+  #rulesFor(about: About): RandomRules {
+    return new RandomRules({
+      of: (collection, action) => this.#rules(collection, action, about),
+      ofMember: (collection, member, action) => this.#memberRules(collection, member, { action, about }),
+      violated: (collection, action) => this.#violated(collection, action, about),
+    });
   }
 
   #setting(collection: string, action: Action): Setting {
@@ -550,7 +752,10 @@ class Session {
 
   /** Undefined where the checker refuses it. */
   #compiled(collection: string, action: Action, expr: Expr): RandomRule | undefined {
-    const setting = this.#setting(collection, action);
+    return this.#compiledIn(this.#setting(collection, action), expr);
+  }
+
+  #compiledIn(setting: Setting, expr: Expr): RandomRule | undefined {
     try {
       const { compiler } = this.#stocked.doors;
       const { meant, generated, closures } = compileForm('it', expr, { setting, compiler, random: this.#random });
@@ -616,7 +821,47 @@ interface Performed {
   readonly error?: string;
   readonly detail?: string;
   readonly answer?: Row;
+  /** The id of the record that an upsert has written. */
+  readonly made?: Id;
 }
+
+/** A write, and the database before it. */
+interface Done {
+  readonly write: Write;
+  readonly before: Data;
+}
+type RandomStanding = Standing & { readonly rules: RandomRules };
+
+/** The upsert, what its request says, and the write that it comes to. */
+type RandomUpsert = Upsert & { readonly data: Row; readonly write: Write };
+
+const principalOf = ({ auth }: PolicyRequest): string => String(auth!.id);
+
+/** The code of a refusal, or the outcome. Any other error is a defect. */
+async function outcomeOf(work: () => Promise<Performed>): Promise<Performed> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code, message, errors } = error as Error & { code?: string; errors?: readonly { code: string }[] };
+    if (errors === undefined) throw error;
+    return { detail: message, error: [code, ...errors.map((fault) => fault.code)].join(' ') };
+  }
+}
+
+/** A deleted record to restore, among all of its collection. */
+interface Restoration {
+  readonly record: DeletedRecord;
+  readonly all: readonly DeletedRecord[];
+  readonly world: ReturnType<typeof deletedWorld>;
+}
+
+/** Equal for equal entries, in any order of their members. */
+const sortedDeep = (entries: readonly Row[]): string =>
+  JSON.stringify(entries, (_, value: unknown) =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort())
+      : value,
+  );
 
 /** Equal for equal records, in any order of their members. */
 const sorted = (records: readonly Row[]): string =>

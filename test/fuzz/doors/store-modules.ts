@@ -9,6 +9,9 @@ type RecordsModule = typeof import('../../../src/records/records.ts');
 type ContextModule = typeof import('../../../src/records/access-context.ts');
 type SystemModule = typeof import('../../../src/records/system.ts');
 type MessageModule = typeof import('../../../src/records/denial-message.ts');
+type CallerModule = typeof import('../../../src/caller.ts');
+type HistoryModule = typeof import('../../../src/records/history.ts');
+type DeletedModule = typeof import('../../../src/records/deleted-records.ts');
 type FilterModule = typeof import('../../../src/policy/filters/filter.ts');
 type TraceModule = typeof import('../../../src/explain/trace.ts');
 
@@ -25,6 +28,9 @@ export interface Doors {
   readonly denialMessage: MessageModule['denialMessage'];
   readonly traceOf: TraceModule['traceOf'];
   readonly compileFilter: FilterModule['compileFilter'];
+  readonly asCaller: CallerModule['asCaller'];
+  readonly deletedRecordsOf: DeletedModule['deletedRecordsOf'];
+  readonly historyTables: HistoryModule['historyTables'];
 }
 
 export async function loadDoors(root: URL = ROOT): Promise<Doors> {
@@ -39,7 +45,11 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const { denialMessage } = await load<MessageModule>('src/records/denial-message.ts');
   const { traceOf } = await load<TraceModule>('src/explain/trace.ts');
   const { compileFilter } = await load<FilterModule>('src/policy/filters/filter.ts');
+  const { asCaller } = await load<CallerModule>('src/caller.ts');
+  const { deletedRecordsOf } = await load<DeletedModule>('src/records/deleted-records.ts');
   const compiler = await loadCompiler(root);
   const records = { createRecords, Store, system, denialMessage, compileFilter };
-  return { compiler, decide, parseSchema, openDatabase, applyMigration, ...records, traceOf };
+  const { historyTables } = await load<HistoryModule>('src/records/history.ts');
+  const kept = { asCaller, deletedRecordsOf, historyTables };
+  return { compiler, decide, parseSchema, openDatabase, applyMigration, ...records, ...kept, traceOf };
 }

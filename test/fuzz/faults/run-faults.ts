@@ -9,6 +9,7 @@ import { FEED_FAULTS } from '../changes/feed-fault-list.ts';
 import { loadFeedModules } from '../changes/feed-modules.ts';
 import { FeedFuzz } from '../changes/run-feeds.ts';
 import { DoorLane } from '../doors/door-lane.ts';
+import { KEPT_FAULTS } from '../doors/kept-fault-list.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import { loadDoors } from '../doors/store-modules.ts';
 import { FEW_BUFFERS, inServer, loadPlanDoors } from '../plans/main.ts';
@@ -100,6 +101,7 @@ function searchOf(fault: Fault): Search {
   if (PLAN_FAULTS.includes(fault)) return planCopy;
   if (LIST_FAULTS.includes(fault)) return listCopy;
   if (QUERY_FAULTS.includes(fault)) return queryCopy;
+  if (KEPT_FAULTS.includes(fault)) return writeToCopy;
   const isOfStore = /^src\/(?:database|records)\//.test(fault.file) || fault.file === 'src/policy/access.ts';
   return isOfStore ? writeToCopy : fuzzCopy;
 }
