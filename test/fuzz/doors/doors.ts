@@ -33,7 +33,7 @@ import { Random } from '../random.ts';
 import { inCompany } from './company.ts';
 import { fill, PLAIN, randomSchema, readAll, STAGES, type Stocked, writableValue } from './doors-world.ts';
 import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts';
-import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
+import { deletedWorld, isChange, isDangling, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
 import { withKept } from './kept-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
@@ -331,7 +331,9 @@ class Session {
     const request = this.#request(write, before);
     const rules = this.#rulesFor({ data: before, write });
     const standing = { catalog: schema, data: before, request, rules };
-    const restoring = this.#restoreRules({ catalog: world.catalog, collection, action: 'list' }, world.data);
+    const setting: Setting = { catalog: world.catalog, collection, action: 'list' };
+    const isPlain = all.some((each) => isDangling(world.catalog, world.data, collection, each.row));
+    const restoring = this.#restoreRules(setting, world.data, isPlain);
     const isFound = isRestorable(row, { ...world, request, rules: restoring });
     const expected = isFound ? restored(record, standing) : undefined;
     const deleted = doors.deletedRecordsOf(db, schema)(collection)!;
@@ -368,9 +370,10 @@ class Session {
     ].join('\n');
   }
 
-  #restoreRules(setting: Setting, data: Data): readonly RandomRule[] {
+  /** @param isPlain the rules read the record alone */
+  #restoreRules(setting: Setting, data: Data, isPlain: boolean): readonly RandomRule[] {
     const random = this.#random;
-    if (random.chance(0.4)) return [this.#compiledIn(setting, random.chance(0.7) ? TRUE : IS_OPEN)!];
+    if (isPlain || random.chance(0.4)) return [this.#compiledIn(setting, random.chance(0.7) ? TRUE : IS_OPEN)!];
     const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
     const maker = new PolicyMaker(setting, { random, ids });
     const made: RandomRule[] = [];
@@ -427,7 +430,9 @@ class Session {
       ...entry,
       changed: (changed as readonly string[]).toSorted(),
     }));
-    const texts = [expected, told].map((entries) => entries && sortedDeep(entries));
+    const states = changes.flatMap(({ before: was, after: is }) => [was, is]).filter((state) => state !== undefined);
+    const isClear = !states.some((state) => isDangling(schema, now.data, collection, state));
+    const texts = [expected, told].map((entries) => isClear && entries && sortedDeep(entries));
     if (isWhole(changes, present) && isWritten && texts[0] === texts[1]) return undefined;
     return [
       `DISAGREEMENT: a history of ${collection}${isWhole(changes, present) ? '' : ', which lacks a change'}${isWritten ? '' : ', of another caller'}`,
