@@ -431,7 +431,13 @@ class Session {
       changed: (changed as readonly string[]).toSorted(),
     }));
     const states = changes.flatMap(({ before: was, after: is }) => [was, is]).filter((state) => state !== undefined);
-    const isClear = !states.some((state) => isDangling(schema, now.data, collection, state));
+    // An entry has no `updated_at`, which rules may read.
+    const members = Object.keys(present ?? {});
+    const reading = members.flatMap((name) => now.rules.ofMember(collection, name, 'read') ?? []);
+    const isTimed = [...now.rules.of(collection, 'read'), ...reading].some(({ meant }) =>
+      JSON.stringify(meant).includes('"updated_at"'),
+    );
+    const isClear = !isTimed && !states.some((state) => isDangling(schema, now.data, collection, state));
     const texts = [expected, told].map((entries) => isClear && entries && sortedDeep(entries));
     if (isWhole(changes, present) && isWritten && texts[0] === texts[1]) return undefined;
     return [
