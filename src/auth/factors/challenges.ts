@@ -28,26 +28,28 @@ export interface FirstStep {
 const CHALLENGE_SECONDS = 300;
 const MAX_TRIES = 5;
 
-/** Opens and records a challenge by one statement. Undefined: the user has no second factor. Citus needs the alias. */
+/**
+ * Opens and records a challenge. Undefined: the user has no second factor. A cluster whose tables are in a schema of the
+ * tenant knows no INSERT from a SELECT of theirs, so the factor is read before.
+ */
 export async function openChallenge(
   write: (statement: Sql) => Promise<readonly Cells[]>,
   { userId, method, guest }: FirstStep,
   client: RequestClient,
 ): Promise<Challenged | undefined> {
-  const challenge = newSecret();
   const [cells] = await write(sql`
-      WITH "opened" AS (
-           INSERT INTO "_auth_challenges" AS c (hash, user_id, method, guest_session, expires_at)
-           SELECT ${text(hashSecret(challenge))}, t.user_id, ${text(method)}, ${uuid(guest ?? null)},
-                  now() + ${seconds(CHALLENGE_SECONDS)}
-             FROM "_auth_totp" t
-            WHERE t.user_id = ${uuid(userId)}
-              AND t.confirmed_at IS NOT NULL
-        RETURNING c.user_id),
-           "noted" AS (${auditing({ event: 'second_factor_asked', userId, client }, sql`FROM "opened"`)})
-    SELECT EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = o.user_id)
-      FROM "opened" o`);
-  return cells && { challenge, methods: methodsOf(cells[0] === 't') };
+    SELECT EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = t.user_id)
+      FROM "_auth_totp" t
+     WHERE t.user_id = ${uuid(userId)}
+       AND t.confirmed_at IS NOT NULL`);
+  if (cells === undefined) return undefined;
+  const challenge = newSecret();
+  await write(sql`
+    WITH "noted" AS (${auditing({ event: 'second_factor_asked', userId, client })})
+    INSERT INTO "_auth_challenges" (hash, user_id, method, guest_session, expires_at)
+    VALUES (${text(hashSecret(challenge))}, ${uuid(userId)}, ${text(method)}, ${uuid(guest ?? null)},
+            now() + ${seconds(CHALLENGE_SECONDS)})`);
+  return { challenge, methods: methodsOf(cells[0] === 't') };
 }
 
 /** A challenge as it was read. */
