@@ -61,7 +61,7 @@ describe.skipIf(inject('postgresUrl') === '')('docs/adopting.md', () => {
 
   test('the policy tests of the page pass without the tables of the shop', async () => {
     const db = await openEmbeddedDatabase();
-    const tests = block('policies');
+    const tests = block('tests');
     expect(await runPolicyTests(db, { schema: shop.schema, tests })).toBe('13 passed, 0 failed\n');
     await db.close();
   });
