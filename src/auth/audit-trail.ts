@@ -92,17 +92,16 @@ export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<voi
   await db.run(auditing(entry));
 }
 
-/** The statement that records the event. `from` continues its SELECT: one event for each row. */
-export function auditing(entry: AuditEntry, from: Sql = empty): Sql {
+/** The statement that records the event. */
+export function auditing(entry: AuditEntry): Sql {
   const { event, userId, actorId, sessionId, client, detail } = entry;
   const detailText = detail === undefined ? null : JSON.stringify(detail, storable);
   return sql`
     INSERT INTO "_auth_audit"
            (id, at, event, user_id, actor_id, session_id, ip, user_agent, request_id, detail)
-    SELECT ${uuid(v7())}, now(), ${text(event)}, ${uuid(userId ?? null)}, ${uuid(actorId ?? null)},
-           ${uuid(sessionId ?? null)}, ${text(clip(client?.ip))}, ${text(clip(client?.userAgent))},
-           ${text(clip(client?.requestId))}, ${text(detailText)}
-           ${from}`;
+    VALUES (${uuid(v7())}, now(), ${text(event)}, ${uuid(userId ?? null)}, ${uuid(actorId ?? null)},
+            ${uuid(sessionId ?? null)}, ${text(clip(client?.ip))}, ${text(clip(client?.userAgent))},
+            ${text(clip(client?.requestId))}, ${text(detailText)})`;
 }
 
 /** Events that one statement deletes. */

@@ -281,7 +281,7 @@ export class ChangeFeeds {
     } catch (error) {
       this.#mayMissWrites = true;
       this.#onError('the change log could not be read', error);
-      // Pages that nobody has received are lost.
+      // The reset stands for the pages that were not sent.
       if (this.#tail !== undefined && this.#tail !== before) this.#publisher.resetAll('position', this.#tail);
     }
   }

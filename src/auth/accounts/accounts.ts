@@ -1,6 +1,6 @@
 /** Registers accounts, logs users in and out, and shows, refreshes and ends their sessions. */
 
-import type { Database, Transaction } from '../../database/contract.ts';
+import type { Database, Queryable, Transaction } from '../../database/contract.ts';
 import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
@@ -213,21 +213,21 @@ export class Accounts {
     // A code by mail verifies the address.
     if (start.userId !== undefined && start.method !== 'code') await this.#verified.check(start.userId, start.client);
     const { db } = this.#parts;
-    // A single statement needs no transaction.
+    // The statement that opens a challenge needs no transaction.
     const isAsked = start.hasFactor === true && also === undefined;
-    const asked = isAsked ? await this.#challenge((statement) => db.write(statement), start) : undefined;
+    const asked = isAsked ? await this.#challenge(db, start) : undefined;
     if (asked !== undefined) return asked;
     const outcome = await db.transaction(async (tx) => {
       await also?.(tx);
-      return (await this.#challenge((statement) => tx.rows(statement), start)) ?? this.#begin(tx, start);
+      return (await this.#challenge(tx, start)) ?? this.#begin(tx, start);
     });
     return 'challenge' in outcome ? outcome : this.#begun(outcome, start.guest);
   }
 
-  async #challenge(write: StatementWriter, start: SignInStart): Promise<Challenged | undefined> {
+  async #challenge(db: Queryable, start: SignInStart): Promise<Challenged | undefined> {
     const { userId, method, secondFactor, guest, client } = start;
     if (userId === undefined || secondFactor === true) return undefined;
-    return openChallenge(write, { userId, method, guest }, client);
+    return openChallenge(db, { userId, method, guest }, client);
   }
 
   async #begin(tx: Transaction, { guest, ...start }: SignInStart): Promise<BegunSession> {
@@ -313,8 +313,6 @@ interface BegunSession {
   /** A mail waits. */
   readonly isNotified: boolean;
 }
-
-type StatementWriter = Parameters<typeof openChallenge>[0];
 
 const SIGN_IN_EVENTS = {
   password: 'login',

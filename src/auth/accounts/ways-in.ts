@@ -23,7 +23,7 @@ export async function claimBySignIn(tx: Transaction, userId: string): Promise<bo
   return changed > 0;
 }
 
-/** A new password is its owner's, whoever has a second factor. Returns false if the account was its owner's before. */
+/** A reset of the password claims the account beside a second factor, too. Returns false if the account was claimed before. */
 export async function claimByReset(tx: Transaction, userId: string): Promise<boolean> {
   const changed = await tx.run(sql`
     UPDATE "_auth_accounts" SET unclaimed = false WHERE user_id = ${uuid(userId)} AND unclaimed`);

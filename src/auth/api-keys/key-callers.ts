@@ -37,7 +37,7 @@ export class KeyCallers {
   readonly #common = new CommonParts();
   /**
    * The keys of present secrets, by the text that was compared: a digest is the dearest part of finding a caller. The
-   * texts are forgotten within a second, as nobody should find credentials in the memory of a process.
+   * process forgets the texts within a second: its memory must not hold credentials.
    */
   readonly #compared = new Map<string, KnownKey>();
   #loading = new Map<string, Promise<KnownKey | undefined>>();

@@ -3,13 +3,13 @@
  * once, and only its hash is stored.
  */
 import { namedCells } from '../../database/cells.ts';
-import type { Cells, Database } from '../../database/contract.ts';
+import type { Database, Queryable } from '../../database/contract.ts';
 import { param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { User, Users } from '../accounts/users.ts';
 import { auditing, type RequestClient } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { SessionStart } from '../sessions/sessions.ts';
-import { type FactorMethod, methodsOf } from './factor-rows.ts';
+import { type FactorMethod, factorMethods } from './factor-rows.ts';
 
 /** Given in place of tokens. */
 export interface Challenged {
@@ -28,28 +28,21 @@ export interface FirstStep {
 const CHALLENGE_SECONDS = 300;
 const MAX_TRIES = 5;
 
-/**
- * Opens and records a challenge. Undefined: the user has no second factor. A cluster whose tables are in a schema of the
- * tenant knows no INSERT from a SELECT of theirs, so the factor is read before.
- */
+/** Opens and records a challenge. Undefined: the user has no second factor. */
 export async function openChallenge(
-  write: (statement: Sql) => Promise<readonly Cells[]>,
+  db: Queryable,
   { userId, method, guest }: FirstStep,
   client: RequestClient,
 ): Promise<Challenged | undefined> {
-  const [cells] = await write(sql`
-    SELECT EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = t.user_id)
-      FROM "_auth_totp" t
-     WHERE t.user_id = ${uuid(userId)}
-       AND t.confirmed_at IS NOT NULL`);
-  if (cells === undefined) return undefined;
+  const methods = await factorMethods(db, userId);
+  if (methods.length === 0) return undefined;
   const challenge = newSecret();
-  await write(sql`
+  await db.run(sql`
     WITH "noted" AS (${auditing({ event: 'second_factor_asked', userId, client })})
     INSERT INTO "_auth_challenges" (hash, user_id, method, guest_session, expires_at)
     VALUES (${text(hashSecret(challenge))}, ${uuid(userId)}, ${text(method)}, ${uuid(guest ?? null)},
             now() + ${seconds(CHALLENGE_SECONDS)})`);
-  return { challenge, methods: methodsOf(cells[0] === 't') };
+  return { challenge, methods };
 }
 
 /** A challenge as it was read. */

@@ -106,11 +106,9 @@ export async function factorMethods(db: Queryable, userId: string): Promise<read
       FROM "_auth_totp" t
      WHERE t.user_id = ${uuid(userId)}
        AND t.confirmed_at IS NOT NULL`);
-  return cells === undefined ? [] : methodsOf(cells[0] === 't');
+  if (cells === undefined) return [];
+  return cells[0] === 't' ? ['totp', 'recovery'] : ['totp'];
 }
-
-export const methodsOf = (hasRecoveryCodes: boolean): readonly FactorMethod[] =>
-  hasRecoveryCodes ? ['totp', 'recovery'] : ['totp'];
 
 /** Returns false if there was none. Only sessions by passkeys keep the mark of a second factor. */
 export async function deleteFactors(tx: Transaction, userId: string): Promise<boolean> {

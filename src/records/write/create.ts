@@ -30,6 +30,7 @@ import { insertOwned, type OwnedRow } from './owners-changes.ts';
 import { recordingHistory } from './row-history.ts';
 import { createdRow, newRecord } from './row-in-process.ts';
 import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
+import { lockValues, setsPlace } from './value-locks.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import { insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
@@ -53,7 +54,9 @@ interface Creation {
 
 /** Runs one statement if that can decide, else a transaction. */
 export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
-  const { tx } = request;
+  const { tx, data } = request;
+  if (tx === undefined && setsPlace({ collection: access.collection, data }))
+    return createInPlace(store, access, request);
   const read = creationOf(store, access, request);
   const tenant = tenantOfValues(access.collection, read.input.values);
   const writer = withinTenant(statementWriter(store, access, tx), tenant);
@@ -68,6 +71,18 @@ export async function create(store: Store, access: AccessContext, request: Creat
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
+}
+
+/** The same in a transaction that holds its places. */
+function createInPlace(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
+  const { collection } = access;
+  const work = async (tx: Transaction): Promise<Written> => {
+    await lockValues(tx, [{ collection, data: request.data }]);
+    return create(store, access, { ...request, tx });
+  };
+  return store.transaction(work).catch((error: unknown) => {
+    throw toRefusal(error, collection);
+  });
 }
 
 /** Throws `forbidden` for members that the caller may never set. */

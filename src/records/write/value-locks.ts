@@ -2,7 +2,8 @@
  * Batches that write the same unique values in different orders would wait for each other, until
  * PostgreSQL ends one of them after a second. So a batch locks all of its values at once, in one
  * order. A single write locks none: in a batch of statements it waits 20 ms at most, and alone it holds
- * no value while it waits for one.
+ * no value while it waits for one. An exclusion constraint is checked after its row is there, so that two rows of one
+ * place wait for each other: a single write locks the places of `no_overlap`.
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../../database/contract.ts';
@@ -32,6 +33,10 @@ export interface WantedValues {
   readonly collection: Collection;
   readonly data: Data;
 }
+
+/** A write of these values alone needs their locks. */
+export const setsPlace = ({ collection: { noOverlap = [] }, data }: WantedValues): boolean =>
+  noOverlap.some(({ on }) => on.some(({ name }) => Object.hasOwn(data, name)));
 
 /**
  * The most values that a batch locks one by one. The locks of all batches must fit into the server's
