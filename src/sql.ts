@@ -297,6 +297,12 @@ export function tableIdent(table: string): Sql {
   return dot < 0 ? ident(table) : ident(table.slice(0, dot), table.slice(dot + 1));
 }
 
+/** The other schemas in which some of the tables lie. */
+export function schemasOfTables(tables: Iterable<string>): readonly string[] {
+  const qualified = [...tables].filter((table) => table.includes('.'));
+  return [...new Set(qualified.map((table) => table.slice(0, table.indexOf('.'))))];
+}
+
 /** The oid of a table; NULL if there is none. */
 export const regclassOf = (table: string): Sql => sql`to_regclass(${text(tableIdent(table).text)})`;
 

@@ -3,7 +3,7 @@
  * may fail on it.
  */
 import type { Queryable } from '../database/contract.ts';
-import { ident, param, raw, type Sql, sql, tableIdent } from '../sql.ts';
+import { ident, param, raw, type Sql, schemasOfTables, sql, tableIdent } from '../sql.ts';
 import { type ActualTable, tenantColumnOf } from './catalog.ts';
 import { ColumnChanges } from './column-changes.ts';
 import { ConstraintChanges } from './constraint-changes.ts';
@@ -65,8 +65,7 @@ export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
 
 /** The schemas of tables that have one of their own. */
 async function missingSchemas(db: Queryable, wanted: PlanInput['wanted']): Promise<readonly Step[]> {
-  const qualified = [...wanted.keys()].filter((name) => name.includes('.'));
-  const names = [...new Set(qualified.map((name) => name.slice(0, name.indexOf('.'))))];
+  const names = schemasOfTables(wanted.keys());
   if (names.length === 0) return [];
   const missing = await db.rows(sql`
     SELECT name

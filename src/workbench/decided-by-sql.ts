@@ -7,7 +7,7 @@ import { scalarOf } from '../policy/scalar-types.ts';
 import { rowsOf } from '../policy/stored-rows.ts';
 import { type BelongsTo, type Catalog, type CatalogCollection, keyOf, type Policy, type Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql, tableIdent } from '../sql.ts';
+import { ident, join, param, raw, type Sql, type SqlType, schemasOfTables, sql, tableIdent } from '../sql.ts';
 
 /** Runs a statement on a database in memory, and returns its rows. */
 export type Ask = (statement: Sql) => Promise<readonly Readonly<Record<string, unknown>>[]>;
@@ -37,21 +37,15 @@ export async function decidedBySql(
   const schema = ident('replay');
   await ask(sql`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
   await ask(sql`CREATE SCHEMA ${schema}`);
-  for (const owner of schemasOf(catalog)) {
-    await ask(sql`DROP SCHEMA IF EXISTS ${owner} CASCADE`);
-    await ask(sql`CREATE SCHEMA ${owner}`);
+  for (const owner of schemasOfTables(Array.from(catalog.collections.values(), ({ table }) => table))) {
+    await ask(sql`DROP SCHEMA IF EXISTS ${ident(owner)} CASCADE`);
+    await ask(sql`CREATE SCHEMA ${ident(owner)}`);
   }
   await ask(sql`SET search_path = ${schema}`);
   await fillTables(world, catalog, ask);
   const decisions: boolean[] = [];
   for (const rules of lists) decisions.push(await decidesInSql(rules, world, { catalog, ask }));
   return decisions;
-}
-
-/** The schemas of tables that other programs own. */
-function schemasOf({ collections }: Catalog): readonly Sql[] {
-  const tables = Array.from(collections.values(), ({ table }) => table).filter((table) => table.includes('.'));
-  return [...new Set(tables.map((table) => table.slice(0, table.indexOf('.'))))].map((name) => ident(name));
 }
 
 async function fillTables(world: World, catalog: Catalog, ask: Ask): Promise<void> {

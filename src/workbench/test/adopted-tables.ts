@@ -4,7 +4,7 @@ import { columnTypeOfField, FIELD_KINDS, keyKindIn, keyKindOf } from '../../sche
 import { keyColumnsOf } from '../../schema/model/composite-key.ts';
 import { uniqueColumns } from '../../schema/model/indexes.ts';
 import { type BelongsTo, type Collection, type Field, madeByDatabase, type Schema } from '../../schema/model/model.ts';
-import { ident, join, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { ident, join, raw, type Sql, schemasOfTables, sql, tableIdent } from '../../sql.ts';
 
 /**
  * The statements that make the tables anew. Views become tables; columns may be null, as rules count with it; and what a
@@ -12,10 +12,8 @@ import { ident, join, raw, type Sql, sql, tableIdent } from '../../sql.ts';
  */
 export function adoptedTables(schema: Schema): readonly Sql[] {
   const owners = [...schema.collections.values()].filter(({ managed }) => !managed);
-  const qualified = owners.map(({ table }) => table).filter((table) => table.includes('.'));
-  const schemas = new Set(qualified.map((table) => table.slice(0, table.indexOf('.'))));
   return [
-    ...[...schemas].map((name) => sql`CREATE SCHEMA IF NOT EXISTS ${ident(name)}`),
+    ...schemasOfTables(owners.map(({ table }) => table)).map((name) => sql`CREATE SCHEMA IF NOT EXISTS ${ident(name)}`),
     ...owners.map(({ table }) => sql`DROP TABLE IF EXISTS ${tableIdent(table)} CASCADE`),
     ...owners.map((collection) => createAdopted(collection, schema)),
     ...owners.flatMap((collection) => foreignKeysOf(collection, schema)),
