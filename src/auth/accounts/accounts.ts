@@ -120,9 +120,11 @@ export class Accounts {
   /** Finishes a sign-in by the second factor. Throws `invalid_credentials` for every wrong input; `rate_limited`. */
   async answerChallenge({ challenge, method, code, client }: ChallengeAnswer): Promise<Issued> {
     const { db, users, codes, limiter } = this.#parts;
-    await limiter.refresh(client);
     const first = await readChallenge(db, users, challenge);
-    if (first === undefined) throw wrongCode();
+    if (first === undefined) {
+      await limiter.wrongToken(client);
+      throw wrongCode();
+    }
     const { userId, guest, user } = first;
     const onWrong = (): Promise<void> => countWrongAnswer(db, first);
     const begun = await codes.spend({ userId, code, method, client, challenge: first, onWrong }, async (tx) => {

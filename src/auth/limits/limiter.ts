@@ -34,7 +34,7 @@ export interface Limiter {
   register(client: RequestClient, email: string): Promise<void>;
   refresh(client: RequestClient): Promise<void>;
   guest(client: RequestClient): Promise<void>;
-  /** Counts a wrong token of a mail. Right ones cost nothing: colleagues share an address. */
+  /** Counts a wrong token of a mail, or of a sign-in's first step. Right ones cost nothing: colleagues share an address. */
   wrongToken(client: RequestClient): Promise<void>;
   /** Counts a request for a mail to `email`. */
   mail(client: RequestClient, email: string): Promise<void>;
@@ -148,15 +148,15 @@ class DatabaseLimiter implements Limiter {
     });
   }
 
-  async codeAttempt<T>(userId: string, work: (attempt: Attempt) => Promise<T>): Promise<T> {
-    // Codes that arrive at once would all be checked before the first of them is counted.
-    return this.#codeChecks.run(userId, async () => {
-      await this.#codes.check(userId);
-      return work({
+  codeAttempt<T>(userId: string, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+    // Codes that arrive at once would all be checked before the first of them is counted. The limit is looked up
+    // after the check alone, which costs a hash: each outcome does so.
+    return this.#codeChecks.run(userId, () =>
+      work({
         failed: async () => void (await this.#codes.spend(userId)),
         succeeded: () => this.#codes.check(userId),
-      });
-    });
+      }),
+    );
   }
 
   async register(client: RequestClient, email: string): Promise<void> {

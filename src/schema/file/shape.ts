@@ -532,7 +532,7 @@ const limits = z.strictObject({
   refresh: attempts('refresh', 'refreshes from one address'),
   reset: attempts(
     'reset',
-    'mails that are asked for, from one address and for one account; and wrong tokens of mails from one address',
+    'mails that are asked for, from one address and for one account; and wrong tokens of mails and of first steps from one address',
   ),
   guest: attempts('guest', 'sessions of guests from one address'),
   body: key(size, `the size of a JSON body, at most ${MOST_BODY}`, {

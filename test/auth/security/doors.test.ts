@@ -116,12 +116,12 @@ describeOnOne(
       expect(renewed.status).toBe(200);
     });
 
-    test('strangers who guess challenges use up no code of a user', async () => {
+    test('strangers who guess challenges are stopped, and stop no user of their network', async () => {
       const person = await newEnrolled(service.anonymous);
       const guess = () =>
         service.anonymous.post('/api/auth/challenge', { challenge: newSecret(), method: 'totp', code: '000000' });
       const guesses = await Promise.all(Array.from({ length: 60 }, guess));
-      expect(new Set(guesses.map(codeOf))).toEqual(new Set(['401 invalid_credentials']));
+      expect(new Set(guesses.map(codeOf))).toEqual(new Set(['401 invalid_credentials', '429 rate_limited']));
       const { challenge } = (
         await service.anonymous.post('/api/auth/login', { email: person.email, password: PASSWORD })
       ).body;
