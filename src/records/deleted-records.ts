@@ -16,11 +16,13 @@ import { toRefusal } from './constraint-errors.ts';
 import { list, type Pages, type RecordPage } from './page/list.ts';
 import type { ListRequest } from './page/page-plan.ts';
 import { recordKeyOf } from './record-key.ts';
-import { inTenantOf, type Scope, scopeOf } from './scope.ts';
+import { everyTenant, inTenantOf, type Scope, scopeOf } from './scope.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { checksOn, failureOfStored } from './write/checks.ts';
 import { columnsOfRow, copyRows } from './write/kept-rows.ts';
+import { touchOwners } from './write/remove.ts';
 import { recordingHistory } from './write/row-history.ts';
+import { isTouched } from './write/written-row.ts';
 
 class DeletedRecords {
   /** Its collection of the name has the deleted records. */
@@ -84,7 +86,9 @@ class DeletedRecords {
     const reading = await inTenantOf(outside, id, 'list');
     const { tenant } = reading;
     const deleted = scopeOf(reading);
-    const living = scopeOf({ store: this.#livingStore, tenant });
+    // Records of every tenant can have links to a record without one.
+    const living =
+      tenant === undefined ? everyTenant(this.#livingSchema) : scopeOf({ store: this.#livingStore, tenant });
     const isAllowed = reading.access.permit(name, 'list').where('t');
     const [found] = await tx.rows(sql`
       SELECT ${key.of('t')}
@@ -105,6 +109,7 @@ class DeletedRecords {
     const row = { collection: name, ids: [id], tenant, areNew: true };
     await recordingHistory({ store: this.#livingStore, q: tx }, row, () => tx.run(insert));
     for (const links of this.#links(id, { deleted, living })) await tx.run(links);
+    for (const owners of this.#owners(id, living, access.now)) await tx.run(owners);
     const asked = checksOn(access, this.#living, 'create');
     const failure = await failureOfStored({ store: this.#livingStore, q: tx, tenant }, { collection: name, id }, asked);
     if (failure !== undefined) throw failure;
@@ -128,11 +133,23 @@ class DeletedRecords {
       const isLinked = sql`${otherKey.of('o')} IN (
               SELECT each::${type}
                 FROM jsonb_array_elements_text(${ident('t', LINKS_COLUMN)} -> ${text(side)}) AS each)`;
-      const rows = deleted.from(name, 't').join(living.from(other, 'o'), isLinked);
+      const others = living.from(other, 'o');
+      const rows = deleted.from(name, 't').join(others, isLinked);
       return sql`
-        INSERT INTO ${living.linkInto(relation, holder, source!, target!)}
+        INSERT INTO ${others.related.linkInto(relation, holder, source!, target!)}
           FROM ${rows.where(key.is('t', id))}
             ON CONFLICT DO NOTHING`;
+    });
+  }
+
+  /** Getting a member back is a change of its owner, as losing it was. */
+  #owners(id: string, living: Scope, now: string): readonly Sql[] {
+    const targets = recordKeyOf(this.collection).list([id]);
+    return linksOf(this.#living, this.#livingSchema).flatMap(({ relation, holder, isSource }) => {
+      const collection = this.#livingSchema.collections.get(holder)!;
+      if (isSource || !isTouched(collection)) return [];
+      const owners = { rows: living.stored(holder, 't'), collection, targets, key: recordKeyOf(collection), now };
+      return [touchOwners(owners, relation).statement];
     });
   }
 }

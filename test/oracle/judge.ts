@@ -315,4 +315,5 @@ function heldOf(collection: string, row: Row, { catalog, data }: Standing): Reco
   return held;
 }
 
-const later = (before: Row, now: string): string => (String(before.updated_at) > now ? String(before.updated_at) : now);
+export const later = (before: Row, now: string): string =>
+  String(before.updated_at) > now ? String(before.updated_at) : now;

@@ -2,7 +2,7 @@
 import type { Catalog, Checked, PolicyRequest, Row } from '../../src/policy/types.ts';
 import { type Data, type Id, relatedOf } from './database.ts';
 import { interpret } from './interpret.ts';
-import { failsCheck, isUnique, type Standing } from './judge.ts';
+import { failsCheck, isUnique, later, type Standing } from './judge.ts';
 
 export interface DeletedRecord {
   readonly collection: string;
@@ -46,6 +46,18 @@ export function restored({ collection, row, links }: DeletedRecord, standing: St
         ([source, target]) => exists(holder, source) && exists(relation.collection, target),
       );
       all.set(relation.linkTable, [...(all.get(relation.linkTable) ?? []), ...back]);
+    }
+  for (const [holder, { relations }] of catalog.collections)
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'many_to_many' || relation.collection !== collection) continue;
+      const pairs = all.get(relation.linkTable)!;
+      const owners = new Set(pairs.flatMap(([source, target]) => (target === record.id ? [source] : [])));
+      // Getting a member back is a change of its owner.
+      const touch = (row: Row): Row => ({ ...row, updated_at: later(row, request.now) });
+      rows.set(
+        holder,
+        rows.get(holder)!.map((row) => (owners.has(row.id as Id) ? touch(row) : row)),
+      );
     }
   const after = { ...standing, data: { rows, links: all } };
   return isUnique(after) && !failsCheck(collection, record, after) ? after.data : undefined;

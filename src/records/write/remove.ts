@@ -219,7 +219,7 @@ interface Referrers {
   readonly now: string;
 }
 
-function touchOwners({ rows, collection, targets, key, now }: Referrers, relation: ManyToMany): ReferrersUpdate {
+export function touchOwners({ rows, collection, targets, key, now }: Referrers, relation: ManyToMany): ReferrersUpdate {
   const { sourceColumn, targetColumn } = relation;
   const links = rows.related.links(relation, collection.name, 'l');
   const isLink = sql`l.${ident(sourceColumn)} = ${key.of('t')}`;

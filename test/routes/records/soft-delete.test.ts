@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { raw, sql, uuid } from '../../../src/sql.ts';
 import { TENANT } from '../../support/distributed-schema.ts';
-import { describeRoutes, type User } from '../../support/service.ts';
+import { describeOnOne, describeRoutes, type User } from '../../support/service.ts';
 
 const OF_TENANT = ` WHERE tenant_id = '${TENANT}'`;
 
@@ -16,6 +16,7 @@ collections:
     access: { view: true, create: true, delete: true }
   folders:
     fields: { name: { type: string, required: true }, full: { type: bool, required: true, default: false } }
+    relations: { pinned: { kind: many_to_many, collection: notes } }
     access: { view: true, create: true, update: true, delete: true }
   notes:
     soft_delete: true
@@ -112,6 +113,18 @@ describeRoutes(
       expect((await kim.client.post(`/api/notes/${id}/restore`)).status).toBe(200);
     });
 
+    test('a record that gets a member back has another version', async () => {
+      const id = await make('notes', { title: 'Pinned', code: 'pinned' });
+      const path = `/api/folders/${await make('folders', { name: 'pins', pinned: { set: [id] } })}`;
+      await remove(id);
+      const { headers: without } = await ann.client.get(path);
+      expect((await ann.client.post(`/api/notes/${id}/restore`)).status).toBe(200);
+      const { headers } = await ann.client.get(path);
+      expect(headers.get('etag')).not.toBe(without.get('etag'));
+      const { body } = await ann.client.get(`${path}?expand=pinned`);
+      expect(body.data.expand.pinned.map((note: { id: string }) => note.id)).toEqual([id]);
+    });
+
     test('a value of a deleted record is free, and a restore that would take it twice is a conflict', async () => {
       const id = await make('notes', { title: 'one', code: 'taken' });
       await remove(id);
@@ -195,4 +208,68 @@ describeRoutes(
     });
   },
   { schema: SCHEMA },
+);
+
+const TAGS_OF_EVERY_TEAM = `
+collections:
+  users:
+    access: { view: true, update: { roles: [admin] } }
+    relations: { team: { kind: belongs_to, collection: teams } }
+  teams: { distribute: reference, fields: { name: string }, access: { view: true, create: true } }
+  tags:
+    distribute: reference
+    soft_delete: true
+    fields: { label: string }
+    access: { view: true, create: true, delete: true, restore: true }
+  papers:
+    distribute: { by: team }
+    fields: { title: string }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      tags: { kind: many_to_many, collection: tags }
+    access:
+      view: '@record.team = @request.auth.team'
+      create: '@record.team = @request.auth.team'
+`;
+
+describeOnOne(
+  'soft deletion of records without a tenant',
+  (service) => {
+    test('a restore brings back the links of every tenant, and their papers have another version', async () => {
+      const { client, id: user } = await service.user('admin');
+      const make = async (collection: string, data: object): Promise<string> =>
+        (await client.post(`/api/${collection}`, { data })).body.data.id;
+      const tag = await make('tags', { label: 'blue' });
+      const papers: { readonly team: string; readonly path: string }[] = [];
+      const ofTeam = async (team: string): Promise<void> => {
+        expect((await client.patch(`/api/users/${user}`, { data: { team } })).status).toBe(200);
+      };
+      for (const name of ['Acme', 'Bolt']) {
+        const team = await make('teams', { name });
+        await ofTeam(team);
+        const paper = await make('papers', { title: name, team, tags: { set: [tag] } });
+        papers.push({ team, path: `/api/papers/${paper}?expand=tags` });
+      }
+      const look = async () => {
+        const seen = [];
+        for (const { team, path } of papers) {
+          await ofTeam(team);
+          const { body, headers } = await client.get(path);
+          seen.push({
+            tags: body.data.expand.tags.map(({ label }: { label: string }) => label),
+            etag: headers.get('etag'),
+          });
+        }
+        return seen;
+      };
+      expect((await client.delete(`/api/tags/${tag}`)).status).toBe(204);
+      const without = await look();
+      expect(without.map(({ tags }) => tags)).toEqual([[], []]);
+      expect((await client.post(`/api/tags/${tag}/restore`)).status).toBe(200);
+      const back = await look();
+      expect(back.map(({ tags }) => tags)).toEqual([['blue'], ['blue']]);
+      for (const [i, { etag }] of back.entries()) expect(etag).not.toBe(without[i]!.etag);
+    });
+  },
+  { schema: TAGS_OF_EVERY_TEAM },
 );
