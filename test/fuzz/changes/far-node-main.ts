@@ -27,7 +27,9 @@ async function take(question: FarQuestion): Promise<void> {
       return open(question);
     case 'subscribe': {
       const { key, subscription } = question;
-      streams.set(key, await node!.subscribe(subscription, (event) => send({ type: 'event', key, event })));
+      const stream = await node!.subscribe(subscription, (event) => send({ type: 'event', key, event }));
+      streams.set(key, stream);
+      void stream.ended.then(() => send({ type: 'ended', key }));
       return;
     }
     case 'leave':

@@ -25,6 +25,7 @@ export type FarQuestion =
 export type FarAnswer =
   | { readonly type: 'opened' }
   | { readonly type: 'event'; readonly key: number; readonly event: NodeEvent }
+  | { readonly type: 'ended'; readonly key: number }
   | { readonly type: 'looked'; readonly number: number; readonly failures: readonly string[] }
   | { readonly type: 'failed'; readonly error: string };
 
@@ -33,6 +34,7 @@ export class FarNode implements FeedNode {
   isDead = false;
   readonly #child: ChildProcess;
   readonly #takers = new Map<number, (event: NodeEvent) => void>();
+  readonly #ends = new Map<number, () => void>();
   readonly #looks = new Map<number, () => void>();
   #opened: () => void = () => undefined;
   #count = 0;
@@ -40,7 +42,9 @@ export class FarNode implements FeedNode {
   private constructor() {
     this.#child = fork(new URL('far-node-main.ts', import.meta.url), [], { serialization: 'json' });
     this.#child.on('message', (answer: FarAnswer) => this.#take(answer));
-    this.#child.on('exit', () => this.#end());
+    this.#child.on('exit', (code, signal) => this.#fail(`the node ended by itself: ${signal ?? code}`));
+    // A message to a process that is ending fails before its `exit` comes.
+    this.#child.on('error', (error) => this.#fail(String(error)));
   }
 
   static async open(start: FarStart): Promise<FarNode> {
@@ -56,12 +60,16 @@ export class FarNode implements FeedNode {
   async subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream> {
     const key = ++this.#count;
     this.#takers.set(key, take);
+    const ended = new Promise<void>((resolve) => this.#ends.set(key, resolve));
+    if (this.isDead) this.#endStream(key);
     this.#send({ type: 'subscribe', key, subscription });
     return {
       // A look of this node ends when no stream is behind.
       isBehind: false,
+      ended,
       leave: () => {
         this.#takers.delete(key);
+        this.#endStream(key);
         this.#send({ type: 'leave', key });
       },
     };
@@ -84,18 +92,20 @@ export class FarNode implements FeedNode {
 
   /** Ends the process as a power failure would: what was sent last may not have arrived. */
   async kill(): Promise<void> {
-    const ended = once(this.#child, 'exit');
     this.#takers.clear();
+    this.#end();
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const exited = once(this.#child, 'exit');
     this.#child.kill('SIGKILL');
-    await ended;
+    await exited;
   }
 
-  async close(): Promise<void> {
-    if (!this.isDead) await this.kill();
+  close(): Promise<void> {
+    return this.kill();
   }
 
   #send(question: FarQuestion): void {
-    if (!this.isDead) this.#child.send(question);
+    if (!this.isDead && this.#child.connected) this.#child.send(question);
   }
 
   #take(answer: FarAnswer): void {
@@ -106,20 +116,35 @@ export class FarNode implements FeedNode {
       case 'event':
         this.#takers.get(answer.key)?.(answer.event);
         return;
+      case 'ended':
+        this.#endStream(answer.key);
+        return;
       case 'looked':
         this.failures.push(...answer.failures.slice(this.failures.length));
         this.#looks.get(answer.number)?.();
         this.#looks.delete(answer.number);
         return;
       case 'failed':
-        this.failures.push(answer.error);
-        this.#end();
+        this.#fail(answer.error);
     }
+  }
+
+  /** After an end that was asked for, nothing counts as a failure. */
+  #fail(error: string): void {
+    if (this.isDead) return;
+    this.failures.push(error);
+    this.#end();
+  }
+
+  #endStream(key: number): void {
+    this.#ends.get(key)?.();
+    this.#ends.delete(key);
   }
 
   #end(): void {
     this.isDead = true;
     this.#opened();
+    for (const key of this.#ends.keys()) this.#endStream(key);
     for (const resolve of this.#looks.values()) resolve();
     this.#looks.clear();
   }

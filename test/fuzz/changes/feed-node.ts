@@ -30,6 +30,8 @@ export interface NodeEvent {
 export interface NodeStream {
   /** Earlier changes are being replayed. */
   readonly isBehind: boolean;
+  /** Resolves when no event will come any more. */
+  readonly ended: Promise<void>;
   leave(): void;
 }
 
@@ -95,6 +97,7 @@ export class NearNode implements FeedNode {
 
   async subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream> {
     const began = this.#grounds.isStill();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     let subscriber: Subscriber | undefined;
     subscriber = await this.#feeds.subscribe(this.#requestOf(subscription), {
       send: ({ type, data }, position) => {
@@ -104,10 +107,11 @@ export class NearNode implements FeedNode {
       beat: () => undefined,
       lags: () => this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1,
       drained: async () => undefined,
-      end: () => undefined,
+      end: () => end(),
     });
     const made = subscriber;
     return {
+      ended,
       get isBehind() {
         return made.group === undefined;
       },

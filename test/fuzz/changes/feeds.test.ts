@@ -4,6 +4,8 @@
 import { describe, expect, it } from 'vitest';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { KINDS, openKind, postgresUrl } from '../../support/store-world.ts';
+import { ROOT } from '../policies/compiler.ts';
+import { FarNode } from './far-node.ts';
 import { loadFeedModules } from './feed-modules.ts';
 import { FEED_POLICIES } from './feed-schema.ts';
 import { FeedFuzz, policiesOf } from './run-feeds.ts';
@@ -22,6 +24,21 @@ describe.each(KINDS)('the copies of subscribers on %s', (kind) => {
     await fuzz.close();
     await db.close();
   });
+});
+
+it('reports a node that fails, and ends its streams', async () => {
+  const node = await FarNode.open({
+    url: 'postgres://nobody@127.0.0.1:1/none',
+    root: ROOT.href,
+    policies: FEED_POLICIES,
+    pages: undefined,
+    auths: [],
+  });
+  const stream = await node.subscribe({ collection: 'items0', caller: 0 }, () => undefined);
+  await stream.ended;
+  await node.look();
+  await node.close();
+  expect(node.failures).toEqual([expect.stringContaining('the database cannot be reached')]);
 });
 
 it('has as many random policies as fixed ones, with walks, lists of the caller, quantifiers and negations', async () => {

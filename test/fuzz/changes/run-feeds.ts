@@ -214,6 +214,7 @@ export class FeedFuzz {
       return [`world ${n}, seed ${seed}: ${policies[i]}`, cause, ...this.#log.slice(-14)].join('\n  ');
     } finally {
       for (const watcher of watchers) watcher.pause();
+      await this.#replaceDead();
       await long.end();
       this.counts.worlds++;
       for (const { events, resets } of watchers) {
@@ -223,6 +224,13 @@ export class FeedFuzz {
       await db.run(raw(`DELETE FROM ${collection}`));
     }
     return undefined;
+  }
+
+  /** The next world opens another one. */
+  async #replaceDead(): Promise<void> {
+    if (this.#far?.isDead !== true) return;
+    await this.#far.close();
+    this.#far = undefined;
   }
 
   async close(): Promise<void> {

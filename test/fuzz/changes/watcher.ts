@@ -65,7 +65,8 @@ export class Watcher {
       this.#received.push(event);
       if (event.type === 'ready') this.#onReady();
     });
-    await ready;
+    // The failure of a node ends its streams, and is read behind.
+    await Promise.race([ready, this.#stream.ended]);
   }
 
   /** @param back the number of the latest events that never arrived */
