@@ -53,6 +53,7 @@ function writableRelation(relation: Relation): readonly Writable[] {
       return [{ name, kind: 'reference', relation, required, nullable: !relation.needed }];
     }
     case 'has_one':
+      if (relation.readOnly) return [];
       return [{ name, kind: 'reference', relation, required: false, nullable: true }];
     case 'many_to_many':
       return [{ name, kind: 'members', relation, required: false }];

@@ -9,6 +9,7 @@ import { type Checked, keyOf, type Policy, STAMPS } from '../policy/types.ts';
 import { allOperandsOf } from '../policy/visit.ts';
 import { columnTypeOfField, FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import type { TextForm } from '../schema/fields/kind.ts';
+import { hasCompositeKey } from '../schema/model/composite-key.ts';
 import {
   exclusionName,
   indexesOf,
@@ -461,7 +462,8 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
     uniques: [],
     uniqueIndexes: [],
     exclusions: [],
-    foreignKeys: [linked(sourceColumn, collection), linked(targetColumn, target)],
+    // The text of a key of several columns is in no column of its table.
+    foreignKeys: [linked(sourceColumn, collection), ...(hasCompositeKey(target) ? [] : [linked(targetColumn, target)])],
     indexes: [[...tenant, targetColumn, sourceColumn]],
     searched: [],
     ...(tenantLayout?.kind === 'by' && { tenantLayout: { ...tenantLayout, column: LINK_TENANT_COLUMN } }),

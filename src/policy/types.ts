@@ -148,6 +148,8 @@ export interface HasOne {
   readonly collection: string;
   readonly via: string;
   readonly viaColumn: string;
+  /** No request writes records of the other collection, whose key has several columns. */
+  readonly readOnly?: true;
 }
 export interface HasMany extends Omit<HasOne, 'kind'> {
   readonly kind: 'has_many';

@@ -5,6 +5,7 @@
 import type { Cells } from '../database/contract.ts';
 import type { Filter } from '../policy/filters/filter.ts';
 import type { Readable, Visibility } from '../policy/visibility.ts';
+import { viaColumns } from '../schema/model/composite-references.ts';
 import { countName, EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
 import { empty, ident, join, param, raw, type Sql, sql, tested } from '../sql.ts';
@@ -15,7 +16,7 @@ import type { ReadBudget } from './read-budget.ts';
 import { recordKeyIn } from './record-key.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView, withExpanded } from './record-view.ts';
-import { relatedBy, viaColumns } from './relations/related.ts';
+import { relatedBy } from './relations/related.ts';
 import { type Scope, scopeOf, withinTenant } from './scope.ts';
 
 /** A relation whose records come along. */

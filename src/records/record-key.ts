@@ -3,7 +3,7 @@ import { memoizedBy } from '../memoized.ts';
 import { type KeyKind, keyOf } from '../policy/types.ts';
 import type { Scalar } from '../policy/values.ts';
 import { type FieldKind, keyKindOf } from '../schema/fields/index.ts';
-import { valuesOfKey } from '../schema/model/composite-key.ts';
+import { valuesInId, valuesOfKey } from '../schema/model/composite-key.ts';
 import type { Collection, KeyPart, Schema } from '../schema/model/model.ts';
 import { ident, join, type Param, Place, param, raw, type Sql, type SqlType, sql } from '../sql.ts';
 
@@ -42,6 +42,17 @@ export class RecordKey {
     return ident(alias, this.column);
   }
 
+  /** The columns that hold it, of the row named `alias`. */
+  columns(alias: string): readonly Sql[] {
+    return this.ordered.map(({ column }) => ident(alias, column));
+  }
+
+  /** The condition that the row has the id in the SQL: the index of a key of several columns serves it. */
+  isIn(alias: string, id: Sql): Sql {
+    const values = this.#parts === undefined ? [id] : valuesInId(this.#parts, id);
+    return allEqual(this.columns(alias), values);
+  }
+
   /** The condition that the row has the id, which may be a place for one. */
   is(alias: string, id: unknown): Sql {
     const parts = this.#parts;
@@ -57,10 +68,7 @@ export class RecordKey {
   isAmong(alias: string, ids: readonly unknown[]): Sql {
     return this.#parts === undefined
       ? sql`${this.of(alias)} = ANY(${this.list(ids)})`
-      : this.holdOneOf(
-          this.#parts.map(({ column }) => ident(alias, column)),
-          ids,
-        );
+      : this.holdOneOf(this.columns(alias), ids);
   }
 
   /** The columns hold the values of one of the ids, of a key of several columns. Indexes of the columns serve it. */
@@ -119,6 +127,13 @@ export class RecordKey {
     return this.#form.fromCell(id);
   }
 }
+
+/** The condition that the values are the same, one by one. */
+export const allEqual = (columns: readonly Sql[], values: readonly Sql[]): Sql =>
+  join(
+    columns.map((column, i) => sql`${column} = ${values[i]!}`),
+    ' AND ',
+  );
 
 export const recordKeyOf = memoizedBy((collection: Pick<Collection, 'key'>) => new RecordKey(collection));
 

@@ -5,8 +5,9 @@
 import type { Cells } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Collection, HasOne } from '../schema/model/model.ts';
-import { ident, join, type Place, raw, type Sql, sql } from '../sql.ts';
+import { join, type Place, raw, type Sql, sql } from '../sql.ts';
 import { type AccessContext, readableReference, type Store } from './access-context.ts';
+import { allEqual } from './record-key.ts';
 import type { Members, RecordShape } from './record-shape.ts';
 import { type Scope, scopeOf } from './scope.ts';
 
@@ -124,7 +125,8 @@ export class RecordView {
     if (access.permit(relation.collection, 'read').verdict === 'deny') return raw('NULL');
     const row = `${owner}_${relation.name}`;
     const { related } = this.#scope.from(this.#shape.collection.name, owner);
-    const refersToOwner = sql`${ident(row, relation.viaColumn)} = ${this.#scope.key(this.#shape.collection.name).of(owner)}`;
+    const key = this.#scope.key(this.#shape.collection.name).columns(owner);
+    const refersToOwner = allEqual(this.#scope.referring(relation, row), key);
     return sql`(
       SELECT ${this.#scope.key(relation.collection).of(row)}
         FROM ${related.from(relation.collection, row).where(refersToOwner, readableReference(access, relation, row))})`;

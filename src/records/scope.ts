@@ -11,7 +11,8 @@ import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { lockableRowsOf, rowsOf } from '../policy/stored-rows.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
-import type { Collection, ManyToMany, Schema } from '../schema/model/model.ts';
+import { viaColumns } from '../schema/model/composite-references.ts';
+import type { Collection, HasMany, HasOne, ManyToMany, Schema } from '../schema/model/model.ts';
 import { empty, ident, join, type Place, raw, type Sql, sql, tableIdent, uuid } from '../sql.ts';
 import { type AccessContext, accessIn, type Reading, readable } from './access-context.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from './record-key.ts';
@@ -151,6 +152,11 @@ export class Scope {
   /** The ids of the records of a collection. */
   key(collection: string): RecordKey {
     return recordKeyIn(this.#schema, collection);
+  }
+
+  /** The columns of a row of the relation by which it refers to its record, in the order of the key there. */
+  referring(relation: HasOne | HasMany, alias: string): readonly Sql[] {
+    return (viaColumns(this.#schema, relation) ?? [relation.viaColumn]).map((column) => ident(alias, column));
   }
 
   /** True if a statement can reach records of the collection. */

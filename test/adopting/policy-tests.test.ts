@@ -101,9 +101,15 @@ tests:
       orders: { access: { view: '@record.employee.reports_to.last_name = "Davolio"' } },
       order_details: { access: { view: '@record.order.customer.country = "DE"' } },
       deliveries: { access: { view: '@record.order_details.quantity > 10 and @record.sku.product_name = "Chai"' } },
+      gift_notes: { access: { view: true } },
       samples: { access: { view: true, create: ADMIN, update: '@record.weight = 0.5 and @record.code = "ab"' } },
       price_notes: { access: { view: true, update: ADMIN } },
     });
+    // A collection of the service beside the tables of the owner.
+    const bundles = `  bundles:
+    relations: { lines: { kind: many_to_many, collection: order_details } }
+    access: { view: 'any(@record.lines as l, l.quantity > 11 and l.gift_notes.note = "for you")' }
+`;
     const tests = `
 as:
   ann: { roles: [member] }
@@ -122,6 +128,8 @@ rows:
     many: { order: 10248, product: chai, quantity: 12 }
     few: { order: 10248, product: konbu, quantity: 10 }
     dutch: { order: 10249, product: chai, quantity: 9 }
+  gift_notes: { gift: { order_id: 10248, product_id: 1, note: for you } }
+  bundles: { gifts: { lines: [many, few] }, plain: { lines: [few, dutch] } }
   deliveries:
     sent: { order_id: 10248, product_id: 1, sku: chai }
     small: { order_id: 10248, product_id: 2, sku: chai }
@@ -136,6 +144,7 @@ tests:
   - order_details: dutch
     ann: { read: no }
   - { list: deliveries, as: ann, expect: [sent] }
+  - { list: bundles, as: ann, expect: [gifts] }
   - { samples: tested, as: ann, update: { names: [z], measured: "2020-01-01T00:00:00Z", raw: [1] }, expect: yes }
   - { samples: tested, as: ann, update: { weight: 0.25 }, expect: no }
   - samples: bare
@@ -146,7 +155,9 @@ tests:
   - { create: customers, as: ann, data: { id: NEWCO, company_name: New }, expect: no }
   - { price_notes: note, as: root, update: { Unit: crate }, expect: yes }
 `;
-    expect(await runPolicyTests(db, { schema, tests })).toBe('13 passed, 0 failed\n');
+    expect(
+      await runPolicyTests(db, { schema: schema.replace('collections:\n', (found) => found + bundles), tests }),
+    ).toBe('14 passed, 0 failed\n');
   });
 
   test('timestamps, enum types and quantifiers of a ticket desk', async () => {

@@ -37,6 +37,13 @@ CREATE TABLE deliveries (
   product_id smallint NOT NULL,
   sku text REFERENCES products (sku),
   FOREIGN KEY (order_id, product_id) REFERENCES order_details);
+CREATE TABLE gift_notes (
+  gift_no serial PRIMARY KEY,
+  order_id integer,
+  product_id smallint,
+  note text,
+  UNIQUE (product_id, order_id),
+  FOREIGN KEY (order_id, product_id) REFERENCES order_details);
 CREATE TABLE "Price Notes" ("Note No" integer PRIMARY KEY, "Unit" text, product_id smallint REFERENCES products);
 CREATE TABLE samples (
   sample_id serial PRIMARY KEY,
@@ -65,4 +72,5 @@ INSERT INTO products VALUES (1, 'Chai', 'CH-1', 1, 18, 0), (2, 'Konbu', 'KO-2', 
 INSERT INTO orders VALUES (10248, 'ALFKI', 2, '1996-07-04', 32.38, 1), (10249, 'DUTCH', 3, '1996-07-05', 11.61, NULL);
 INSERT INTO order_details VALUES (10248, 1, 12, 0.05), (10248, 2, 10, 0), (10249, 1, 9, 0);
 INSERT INTO deliveries (order_id, product_id, sku) VALUES (10248, 1, 'CH-1');
+INSERT INTO gift_notes (order_id, product_id, note) VALUES (10248, 2, 'for you');
 INSERT INTO "Price Notes" VALUES (7, 'box', 1);

@@ -667,6 +667,7 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     about: 'links of a key of two columns',
     text: composite('id: [n, m]', '    relations: { l: { kind: ⟦many_to_many, collection: users } }\n'),
     codes: ['invalid_key'],
+    says: 'declare the many_to_many in `users`',
   },
   {
     about: 'a key of the users',

@@ -26,7 +26,7 @@ import {
 } from './draft-table.ts';
 import { withCompositeKeys } from './draft-unique.ts';
 import { draftedCollections, draftedMembers, isOfCurrentSchema } from './drafted-names.ts';
-import { type ExistingConstraint, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
+import { areUnique, type ExistingConstraint, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 import { tableNotes } from './table-notes.ts';
 import { ownershipObstacles } from './table-obstacles.ts';
 import { whyLeftOut } from './why-left-out.ts';
@@ -157,16 +157,16 @@ function referencingKeys(
     from: draft.name,
     member: members.get(existing.table)!.get(column)!,
     to: key.table!,
+    // A request that sets a has_one would leave another reference of the column incomplete.
     unique:
       isUniqueColumn(existing, column) &&
-      draftKey(existing)?.columns.length === 1 &&
-      !composite.some(({ columns }) => columns.includes(column)),
+      (draftKey(existing)!.columns.length > 1 || !composite.some(({ columns }) => columns.includes(column))),
   }));
-  const ofSeveral = compositeReferences(existing, { composite }, names).map(({ member: { name }, key }) => ({
+  const ofSeveral = compositeReferences(existing, { composite }, names).map(({ member: { name }, key, columns }) => ({
     from: draft.name,
     member: name,
     to: key.table!,
-    unique: false,
+    unique: areUnique(existing, columns),
   }));
   return [...ofOne, ...ofSeveral];
 }
@@ -174,6 +174,7 @@ function referencingKeys(
 interface DraftedReference {
   readonly member: DraftMember;
   readonly key: ExistingConstraint;
+  readonly columns: readonly string[];
 }
 
 function compositeReferences(
@@ -186,7 +187,7 @@ function compositeReferences(
   return composite.map((reference) => {
     const member = draftCompositeReference(table, reference, { ...names, taken });
     for (const name of [member.name, `${member.name}_id`]) taken.add(name);
-    return { member, key: reference.key };
+    return { member, ...reference };
   });
 }
 

@@ -70,6 +70,16 @@ export const isUniqueColumn = ({ constraints, indexes }: Indexed, column: string
   constraints.some(({ kind, columns }) => kind === 'u' && columns.length === 1 && columns[0] === column) ||
   indexes.some(({ unique, columns }) => unique && columns.length === 1 && columns[0] === column);
 
+/** No two rows have the same values in all the columns, of which each row may have none. */
+export function areUnique({ constraints, indexes }: Indexed, columns: readonly string[]): boolean {
+  const wanted = columns.toSorted().join('\0');
+  const keys = [
+    ...constraints.filter(({ kind }) => kind === 'u' || kind === 'p'),
+    ...indexes.filter(({ unique }) => unique),
+  ];
+  return keys.some((key) => key.columns.toSorted().join('\0') === wanted);
+}
+
 /** The columns of the primary key. */
 export const primaryKeyOf = ({ constraints }: Constrained): readonly string[] =>
   constraints.find(({ kind }) => kind === 'p')?.columns ?? [];

@@ -8,7 +8,7 @@ import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
 import { type StoredAs, withoutLength } from '../../schema/fields/kind.ts';
 import { keyColumnsOf } from '../../schema/model/composite-key.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
-import type { BelongsTo, Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
+import type { BelongsTo, Collection, Field, Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import { columnList, columnTypeOf } from '../tables.ts';
 import { columnsText, type OwnersColumn, type OwnersTable } from './owners-tables.ts';
@@ -114,9 +114,8 @@ class OwnersDifferences {
     if (!this.#table.isView) this.#compareKey(keyColumnsOf(this.#collection));
     for (const columns of uniqueColumns(this.#collection)) {
       if (this.#isUnique(columns)) continue;
-      const column = columns.at(-1)!;
-      const isOne = hasOnesTo(schema, this.#collection).some(({ viaColumn }) => viaColumn === column);
-      const text = `"${table}"."${column}" (\`${name}\`) is not unique, and the schema says so`;
+      const isOne = hasOneColumns(schema, this.#collection).has(columnsText(columns));
+      const text = `"${table}"."${columns.join('", "')}" (\`${name}\`) is not unique, and the schema says so`;
       if (isOne) this.errors.push(`${text} by a has_one; declare a has_many`);
       else
         this.notes.push({
@@ -268,9 +267,14 @@ function storedAsHint({ others }: WantedColumn, type: string): string {
   return name === undefined ? '' : `; or write \`stored_as: ${name}\``;
 }
 
-const hasOnesTo = ({ collections }: Schema, { name }: Collection): readonly Extract<Relation, { kind: 'has_one' }>[] =>
-  [...collections.values()].flatMap(({ relations }) =>
-    [...relations.values()]
-      .filter((relation) => relation.kind === 'has_one')
-      .filter(({ collection }) => collection === name),
+/** The columns of each reference that a has_one makes unique, by `columnsText`. */
+function hasOneColumns({ collections }: Schema, { name, relations: own }: Collection): ReadonlySet<string> {
+  const all = [...collections.values()].flatMap(({ relations }) => [...relations.values()]);
+  return new Set(
+    all.flatMap((relation) => {
+      if (relation.kind !== 'has_one' || relation.collection !== name) return [];
+      const { columns = [relation.viaColumn] } = own.get(relation.via) as BelongsTo;
+      return [columnsText(columns)];
+    }),
   );
+}

@@ -1,6 +1,6 @@
 /** Conditions of filters that name a related record, which one look-up finds. */
 import type { HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
-import { ident, type Sql, sql } from '../../sql.ts';
+import { ident, join, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, readable, readableReference } from '../access-context.ts';
 import { recordKeyOf } from '../record-key.ts';
 import type { Scope, ScopedRows } from '../scope.ts';
@@ -36,8 +36,9 @@ interface ListTarget<R> {
 /** Looks up the row of the target once, however large the listed table is. */
 function referencedBy({ access, scope }: ListedRows, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
   const isTarget = scope.key(relation.collection).is('f', id);
-  return sql`${recordKeyOf(access.collection).of('t')} = (
-    SELECT f.${ident(relation.viaColumn)}
+  const key = recordKeyOf(access.collection).columns('t');
+  return sql`(${join(key, ', ')}) = (
+    SELECT ${join(scope.referring(relation, 'f'), ', ')}
       FROM ${scope.from(relation.collection, 'f').where(isTarget, readableReference(access, relation, 'f'))})`;
 }
 

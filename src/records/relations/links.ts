@@ -39,7 +39,7 @@ async function leavingOf(reading: Reading, { relation, id, isLeaving }: Leaving)
   const scope = scopeOf(reading);
   const [key, member] = [scope.key(access.collection.name), scope.key(collection)];
   const links = scope.links(relation, access.collection.name, 'l');
-  const members = links.join(links.related.from(collection, 'x'), sql`${member.of('x')} = l.${ident(targetColumn)}`);
+  const members = links.join(links.related.from(collection, 'x'), member.isIn('x', sql`l.${ident(targetColumn)}`));
   const conditions = [
     sql`l.${ident(sourceColumn)} = ${key.param(id)}`,
     sql`${member.of('x')} ${isLeaving(member)}`,

@@ -1,7 +1,8 @@
 /** Loads the related rows that a policy reads, as its needs declare: one statement per relation and level. */
 import { invariant } from '../../invariant.ts';
 import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
-import type { HasMany, HasOne, ManyToMany, Relation, Schema } from '../../schema/model/model.ts';
+import { viaColumns } from '../../schema/model/composite-references.ts';
+import type { HasMany, HasOne, ManyToMany, Relation } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
 import { recordKeyIn, recordKeyOf } from '../record-key.ts';
@@ -201,16 +202,6 @@ class Loader implements Related {
   }
 }
 
-/** The columns by which the rows of the relation refer to a key of several. */
-export function viaColumns(
-  { collections }: Pick<Schema, 'collections'>,
-  relation: HasOne | HasMany | ManyToMany,
-): readonly string[] | undefined {
-  const via =
-    relation.kind === 'many_to_many' ? undefined : collections.get(relation.collection)?.relations.get(relation.via);
-  return via?.kind === 'belongs_to' ? via.columns : undefined;
-}
-
 interface RelatedRows {
   readonly rows: ScopedRows;
   /** Equals the id of the record that the row is related to. */
@@ -228,7 +219,7 @@ export function relatedBy(scope: Scope, relation: HasOne | HasMany | ManyToMany,
   const links = scope.links(relation, owner, 'l');
   const members = links.related.from(relation.collection, 'x');
   return {
-    rows: links.join(members, sql`${scope.key(relation.collection).of('x')} = ${ident('l', relation.targetColumn)}`),
+    rows: links.join(members, scope.key(relation.collection).isIn('x', ident('l', relation.targetColumn))),
     key: ident('l', relation.sourceColumn),
   };
 }

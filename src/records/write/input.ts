@@ -155,7 +155,13 @@ class InputReader implements Input {
       this.report(pointer, 'read_only', `\`${key}\` is set on create and never changes`);
     } else if (field) this.#readField(field, value, pointer);
     else if (relation?.kind === 'belongs_to') this.#readReference(relation, value, pointer);
-    else if (relation?.kind === 'has_one') this.#readHasOne(relation, value, pointer);
+    else if (relation?.kind === 'has_one' && relation.readOnly) {
+      this.report(
+        pointer,
+        'read_only',
+        `\`${key}\` is a record of \`${relation.collection}\`, which no request writes`,
+      );
+    } else if (relation?.kind === 'has_one') this.#readHasOne(relation, value, pointer);
     else if (relation?.kind === 'many_to_many') this.#readLinks(relation, value, pointer);
     else if (relation !== undefined) {
       const detail = `\`${key}\` is written from the other side: by \`${relation.via}\` of the records in \`${relation.collection}\``;

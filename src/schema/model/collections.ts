@@ -7,7 +7,7 @@ import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, Schema
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
 import { readKey } from './collection-keys.ts';
-import { withKeyParts } from './composite-key.ts';
+import { hasCompositeKey, withKeyParts } from './composite-key.ts';
 import { withCompositeReferences } from './composite-references.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { checkColumns, checkTables, tableOf } from './given-names.ts';
@@ -308,15 +308,18 @@ function reverseOf({ name, shape, path }: Reverse, draft: CollectionDraft, conte
   const via = viaReference({ name, shape, path }, draft, context);
   if (via === undefined) return undefined;
   // At most one record may reference this one.
+  const isComposite = hasCompositeKey(context.drafts.get(collection)!);
   if (kind === 'has_one') {
-    if (via.readOnly) {
+    // Only a request that sets the has_one needs to set the reference.
+    if (via.readOnly && !hasCompositeKey(draft) && !isComposite) {
       const message = `\`${via.name}\` is read-only, and a has_one sets it; expected a has_many`;
       context.report({ code: 'read_only_via', message, path: [...path, 'via'] });
     }
     const { uniqueWithin: _, uniqueKey: __, ...rest } = via;
     context.drafts.get(collection)!.relations.set(via.name, { ...rest, unique: true });
   }
-  return { kind, name, collection, via: via.name, viaColumn: via.column };
+  const readOnly = kind === 'has_one' && isComposite ? { readOnly: true as const } : {};
+  return { kind, name, collection, via: via.name, viaColumn: via.column, ...readOnly };
 }
 
 function viaReference(

@@ -6,7 +6,7 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { readAsField } from '../../policy/stored-rows.ts';
 import { keyOf } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
-import { ident, join, type Sql } from '../../sql.ts';
+import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import { FIELD_KINDS, keyKindIn } from '../fields/index.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
@@ -48,6 +48,14 @@ function textsOf(id: string): readonly string[] {
   return texts;
 }
 
+/** The values as rows of a link hold them: the text of an id, of which each part is found without its `!`. */
+export const valuesInId = (parts: readonly KeyPart[], id: Sql): readonly Sql[] =>
+  parts.map(({ kind }, i) => {
+    const found = sql`(regexp_match(${id}, '^${raw(parts.map(() => VALUE_IN_SQL).join(SEPARATOR))}$'))[${raw(String(i + 1))}]`;
+    return sql`regexp_replace(${found}, '!([!~])', '\\1', 'g')::${raw(kind.sqlType)}`;
+  });
+const VALUE_IN_SQL = '((?:[^!~]|![!~])*)';
+
 /** The columns of the table that tell its rows apart. */
 export const keyColumnsOf = ({ key }: Pick<Collection, 'key'>): readonly string[] =>
   key?.parts?.map(({ column }) => column) ?? [keyOf({ key }).column];
@@ -65,7 +73,7 @@ interface Declaring {
 /** The key with its columns, where it has several. Its records are read, not written. */
 export function withKeyParts(keyed: Keyed, declaring: Declaring): Pick<Collection, 'key' | 'writes' | 'relations'> {
   const { key, shape, relations } = keyed;
-  reportReferences(keyed, declaring);
+  reportLinks(keyed, declaring);
   if (!Array.isArray(shape.id)) return { key, relations };
   const members = shape.id.flatMap((name, i) => keyMember(keyed, declaring, { name, i }) ?? []);
   reportWrites(keyed, declaring);
@@ -140,14 +148,12 @@ function reportWrites({ managed, shape: { access = {} }, path }: Keyed, { report
 
 export const hasCompositeKey = ({ key }: Pick<Collection, 'key'>): boolean => key?.column === COMPOSITE_KEY_COLUMN;
 
-/** Both sides of a link have one column, and so has a has_one. */
-function reportReferences({ key, relations, path }: Keyed, { catalog, report }: Declaring): void {
-  for (const { name, kind, collection } of relations.values()) {
-    if (kind === 'belongs_to' || kind === 'has_many') continue;
-    const target = catalog.collections.get(collection);
-    const isTarget = target !== undefined && hasCompositeKey(target);
-    if (!isTarget && !(kind === 'many_to_many' && hasCompositeKey({ key }))) continue;
-    const message = `\`${isTarget ? collection : 'the collection'}\` has a key of several columns, and a ${kind} has one`;
-    report({ code: 'invalid_key', message, path: [...path, 'relations', name, 'kind'] });
+/** A request links records by a write of the collection that has the relation. */
+function reportLinks({ name, key, relations, path }: Keyed, { report }: Declaring): void {
+  if (!hasCompositeKey({ key })) return;
+  for (const relation of relations.values()) {
+    if (relation.kind !== 'many_to_many') continue;
+    const message = `no request writes records of \`${name}\`, so none could link them; declare the many_to_many in \`${relation.collection}\``;
+    report({ code: 'invalid_key', message, path: [...path, 'relations', relation.name, 'kind'] });
   }
 }

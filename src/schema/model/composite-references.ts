@@ -4,7 +4,7 @@ import { FIELD_KINDS, keyKindIn } from '../fields/index.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape } from '../file/shape.ts';
 import { hasCompositeKey, madeKey } from './composite-key.ts';
-import type { BelongsTo, Collection, Field, HasOne, KeyPart, Relation } from './model.ts';
+import type { BelongsTo, Collection, Field, HasMany, HasOne, KeyPart, ManyToMany, Relation, Schema } from './model.ts';
 
 type Referring = Pick<Collection, 'name' | 'key' | 'managed' | 'fields' | 'relations'>;
 interface Declared {
@@ -17,6 +17,16 @@ interface Declaring<Of extends Referring = Referring> {
   readonly report: Report;
 }
 
+/** The columns by which the rows of the relation refer to a key of several. */
+export function viaColumns(
+  { collections }: Pick<Schema, 'collections'>,
+  relation: HasOne | HasMany | ManyToMany,
+): readonly string[] | undefined {
+  const via =
+    relation.kind === 'many_to_many' ? undefined : collections.get(relation.collection)?.relations.get(relation.via);
+  return via?.kind === 'belongs_to' ? via.columns : undefined;
+}
+
 /** The collections with the columns of their references. */
 export function withCompositeReferences<Of extends Referring>(declaring: Declaring<Of>): ReadonlyMap<string, Of> {
   const all = new Map(
@@ -24,7 +34,7 @@ export function withCompositeReferences<Of extends Referring>(declaring: Declari
   );
   for (const { name, relations } of all.values())
     for (const relation of relations.values())
-      if (relation.kind === 'has_one' && isOfParts(all.get(relation.collection), relation.via))
+      if (relation.kind === 'has_one' && !relation.readOnly && isOfParts(all.get(relation.collection), relation.via))
         reportHasOne(name, relation, declaring);
   return all;
 }

@@ -124,13 +124,16 @@ function storedMembersIn({ fields, relations }: UniqueMembers): readonly (Field 
   return [...fields.values(), ...references];
 }
 
+const columnsOf = (member: Field | BelongsTo): readonly string[] =>
+  ('columns' in member ? member.columns : undefined) ?? [member.column];
+
 /** The tenant, the members that it is unique within, and the member itself: each once. */
 function uniqueKey(collection: UniqueMembers, member: Field | BelongsTo): readonly string[] {
   const within = withinOf(member).flatMap((name) => {
     const found = collection.fields.get(name) ?? collection.relations.get(name);
     return found !== undefined && 'column' in found ? [found.column] : [];
   });
-  return [...new Set([...tenantColumns(collection), ...within, member.column])];
+  return [...new Set([...tenantColumns(collection), ...within, ...columnsOf(member)])];
 }
 
 /** The first columns of every key and index. */

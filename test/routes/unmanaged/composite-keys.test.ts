@@ -3,10 +3,17 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { keysetOf } from '../../../src/records/page/keyset.ts';
 import { everyTenant } from '../../../src/records/scope.ts';
 import { exportRecords } from '../../../src/records/transfer/export-records.ts';
-import { importRecords } from '../../../src/records/transfer/import-records.ts';
+import { type ImportRejected, importRecords } from '../../../src/records/transfer/import-records.ts';
 import { idsOf, outcomeOf } from '../../support/records.ts';
 import { describeOnBoth } from '../../support/service.ts';
 import { ownersWorld, ownSchema } from './owners-table.ts';
+
+interface Shown {
+  readonly id: unknown;
+  readonly label?: unknown;
+  readonly slip?: unknown;
+  readonly expand: Readonly<Record<string, { readonly text?: string; readonly note?: string } | null>>;
+}
 
 describe('keys of several columns', () => {
   const shop = ownSchema();
@@ -21,6 +28,10 @@ CREATE TABLE ${shop}.parcels (
   parcel_no int PRIMARY KEY, line_no int, order_no int, weight int,
   FOREIGN KEY (order_no, line_no) REFERENCES ${shop}.lines);;
 CREATE INDEX ON ${shop}.parcels (order_no, line_no);;
+CREATE TABLE ${shop}.labels (
+  label_no int PRIMARY KEY, order_no int, line_no int, text text, UNIQUE (line_no, order_no),
+  FOREIGN KEY (order_no, line_no) REFERENCES ${shop}.lines);;
+CREATE TABLE ${shop}.slips (order_no int UNIQUE REFERENCES ${shop}.orders, copy int, note text, PRIMARY KEY (order_no, copy));;
 CREATE TYPE ${shop}.kind AS ENUM ('big', 'small');;
 CREATE TABLE ${shop}.marks (
   id text NOT NULL, kind ${shop}.kind NOT NULL, at timestamptz NOT NULL, day date NOT NULL, tag uuid NOT NULL, text text,
@@ -30,6 +41,8 @@ INSERT INTO ${shop}.lines (order_no, line_no, product, pieces, hidden) VALUES
   (9, 2, 'tea', 4, false), (9, 10, 'oil', 1, false), (88, 3, 'tea', 7, false), (100, 1, 'tea', 2, true), (100, 2, 'rye', 5, false);;
 INSERT INTO ${shop}.parcels (parcel_no, order_no, line_no, weight) VALUES
   (1, 9, 2, 10), (2, 9, 2, 20), (3, 100, 1, 30), (4, 88, 3, 40), (5, NULL, NULL, 50), (6, 9, NULL, 60);;
+INSERT INTO ${shop}.labels VALUES (1, 9, 2, 'fragile'), (2, 88, 3, 'secret'), (3, 9, NULL, 'none');;
+INSERT INTO ${shop}.slips VALUES (9, 1, 'paid'), (88, 2, 'hidden');;
 INSERT INTO ${shop}.marks VALUES
   ('a~b!c', 'big', '2026-01-31T09:30:00.5Z', '2026-02-01', '0190b0a0-0000-7000-8000-00000000000a', 'x'),
   ('a', 'small', '2026-01-31T09:30:00Z', '2026-02-01', '0190b0a0-0000-7000-8000-00000000000a', 'y'),
@@ -45,8 +58,10 @@ collections:
     timestamps: none
     id: { type: int, column: order_no, made_by: caller }
     fields: { buyer: string }
-    relations: { lines: { kind: has_many, collection: order_lines, via: order } }
-    access: { view: true, delete: true, create: true }
+    relations:
+      lines: { kind: has_many, collection: order_lines, via: order }
+      slip: { kind: has_one, collection: slips, via: order }
+    access: { view: true, delete: true, create: true, update: true }
   order_lines:
     table: ${shop}.lines
     managed: false
@@ -56,6 +71,7 @@ collections:
     relations:
       order: { kind: belongs_to, collection: orders, column: order_no }
       parcels: { kind: has_many, collection: parcels, via: line }
+      label: { kind: has_one, collection: labels, via: line }
     access: { view: '@record.hidden = false and @record.id != "88~3" or @record.order.buyer = "bob"' }
   parcels:
     table: ${shop}.parcels
@@ -71,6 +87,30 @@ collections:
       create: '@record.line.pieces > 3'
       update: '@next.line.pieces > 3'
       delete: true
+  labels:
+    table: ${shop}.labels
+    managed: false
+    timestamps: none
+    id: { type: int, column: label_no, made_by: caller }
+    fields: { line_no: int, text: string }
+    relations:
+      order: { kind: belongs_to, collection: orders, column: order_no }
+      line: { kind: belongs_to, collection: order_lines, fields: [order, line_no] }
+    access: { view: '@record.text != "secret"' }
+  slips:
+    table: ${shop}.slips
+    managed: false
+    timestamps: none
+    id: [order, copy]
+    fields: { copy: int, note: string }
+    relations: { order: { kind: belongs_to, collection: orders, column: order_no } }
+    access: { view: '@record.note != "hidden"' }
+  offers:
+    fields: { name: string }
+    relations:
+      lines: { kind: many_to_many, collection: order_lines }
+      marks: { kind: many_to_many, collection: marks }
+    access: { view: true, create: '@next.lines contains "9~2" or none(@next.lines as l, l.pieces > 6)', update: true, delete: true }
   marks:
     table: ${shop}.marks
     managed: false
@@ -96,7 +136,15 @@ collections:
       it('records are listed in the order of the key, and read by their ids', async () => {
         const { client } = await user();
         const { body } = await client.get('/api/order_lines');
-        expect(body.data[0]).toEqual({ id: '9~2', line_no: 2, product: 'tea', pieces: 4, hidden: false, order: 9 });
+        expect(body.data[0]).toEqual({
+          id: '9~2',
+          line_no: 2,
+          product: 'tea',
+          pieces: 4,
+          hidden: false,
+          order: 9,
+          label: 1,
+        });
         expect(idsOf(body.data)).toEqual(['9~2', '9~10', '88~3', '100~2']);
         const read = await client.get('/api/order_lines/88~3');
         expect([read.status, read.body.data.pieces]).toEqual([200, 7]);
@@ -171,7 +219,7 @@ collections:
           expand: { order: {} },
         });
         expect(idsOf(queried.body.data), queried.text).toEqual(['88~3', '100~2', '9~2']);
-        expect(queried.body.data[0].expand.order).toEqual({ id: 88, buyer: 'bob' });
+        expect(queried.body.data[0].expand.order).toEqual({ id: 88, buyer: 'bob', slip: null });
         const order = await client.get('/api/orders/9?expand=lines');
         expect(idsOf(order.body.data.expand.lines)).toEqual(['9~2', '9~10']);
         const groups = await client.post('/api/order_lines/aggregate', {
@@ -224,6 +272,90 @@ collections:
         expect(idsOf(through.body.data), through.text).toEqual([4, 1, 2]);
         const groups = await client.post('/api/parcels/aggregate', { group_by: ['line'], measures: { n: 'count' } });
         expect(groups.body.data).toContainEqual({ line: '9~2', n: 2 });
+      });
+
+      it('a has_one leads to records with such a key, and from them', async () => {
+        const { client } = await user();
+        const lines = await client.get('/api/order_lines?expand=label');
+        expect(lines.body.data.map(({ id, label, expand }: Shown) => [id, label, expand.label?.text])).toEqual([
+          ['9~2', 1, 'fragile'],
+          ['9~10', null, undefined],
+          // Its label is hidden.
+          ['88~3', null, undefined],
+          ['100~2', null, undefined],
+        ]);
+        expect(idsOf((await client.get('/api/order_lines?label=1')).body.data)).toEqual(['9~2']);
+        expect(idsOf((await client.get('/api/order_lines?label=2')).body.data)).toEqual([]);
+        const through = await client.post('/api/order_lines/query', {
+          filter: 'label.text = "fragile" or label is null',
+          sort: ['-label.text', 'id'],
+        });
+        expect(idsOf(through.body.data), through.text).toEqual(['9~2', '9~10', '88~3', '100~2']);
+        const orders = await client.get('/api/orders?expand=slip&sort=id');
+        expect(orders.body.data.map(({ id, slip, expand }: Shown) => [id, slip, expand.slip?.note])).toEqual([
+          [9, '9~1', 'paid'],
+          [88, null, undefined],
+          [100, null, undefined],
+        ]);
+        expect(idsOf((await client.get('/api/orders?slip=9~1')).body.data)).toEqual([9]);
+        const set = await client.patch('/api/orders/9', { data: { slip: null } });
+        expect([set.status, set.body.errors[0]]).toEqual([
+          422,
+          {
+            pointer: '/data/slip',
+            code: 'read_only',
+            detail: '`slip` is a record of `slips`, which no request writes',
+          },
+        ]);
+        expect((await client.patch('/api/orders/9', { data: { buyer: 'ann' } })).body.data.slip).toBe('9~1');
+      });
+
+      it('a many_to_many links records with such a key', async () => {
+        const { client } = await user();
+        const marks = idsOf((await client.get('/api/marks?sort=text')).body.data);
+        const made = await client.post('/api/offers', {
+          data: { name: 'tea', lines: { set: ['9~2', '88~3'] }, marks: { set: marks.slice(0, 2) } },
+        });
+        expect(made.status, made.text).toBe(201);
+        const { id } = made.body.data;
+        const shown = await client.get(`/api/offers/${id}?expand=lines,marks`);
+        expect([idsOf(shown.body.data.expand.lines), idsOf(shown.body.data.expand.marks).toSorted()]).toEqual([
+          ['9~2', '88~3'],
+          marks.slice(0, 2).toSorted(),
+        ]);
+        const other = await client.post('/api/offers', { data: { name: 'rye', lines: { set: ['100~2'] } } });
+        expect(other.status, other.text).toBe(201);
+        expect((await client.post('/api/offers', { data: { lines: { set: ['88~3'] } } })).status).toBe(403);
+        const [hidden, missing] = [['100~1'], ['100~7']].map((set) =>
+          client.post('/api/offers', { data: { lines: { set } } }),
+        );
+        expect((await hidden!).status).toBe(422);
+        expect((await hidden!).body.errors).toEqual((await missing!).body.errors);
+        const asked = async (query: string) => idsOf((await client.get(`/api/offers?${query}`)).body.data);
+        expect(await asked('lines_any=88~3')).toEqual([id]);
+        expect(await asked('lines_any=100~1')).toEqual([]);
+        expect(await asked(`marks_any=${encodeURIComponent(marks[0] as string)}`)).toEqual([id]);
+        const queried = await client.post('/api/offers/query', {
+          filter: 'any(lines as l, l.pieces > 3 and l.order.buyer = "ann") and count(marks as m, m.kind = "big") = 1',
+          expand: { lines: { sort: ['-pieces'], count: true, filter: 'product = "tea"' } },
+        });
+        expect(idsOf(queried.body.data), queried.text).toEqual([id]);
+        const changed = await client.patch(`/api/offers/${id}`, {
+          data: { lines: { add: ['9~10'], remove: ['88~3'] }, marks: { set: [] } },
+        });
+        expect(changed.status, changed.text).toBe(200);
+        const after = await client.get(`/api/offers/${id}?expand=lines,marks`);
+        expect([idsOf(after.body.data.expand.lines), after.body.data.expand.marks]).toEqual([['9~2', '9~10'], []]);
+        // The owner deletes a record that is linked.
+        await world.run(`INSERT INTO ${shop}.lines VALUES (9, 30, 'ham', 1, false)`);
+        expect((await client.patch(`/api/offers/${id}`, { data: { lines: { set: ['9~30'] } } })).status).toBe(200);
+        await world.run(`DELETE FROM ${shop}.lines WHERE line_no = 30`);
+        expect((await client.get(`/api/offers/${id}?expand=lines`)).body.data.expand.lines).toEqual([]);
+        expect((await client.delete(`/api/offers/${id}`)).status).toBe(204);
+        const kept = service.app.schema.collections.get('offers')!;
+        for await (const line of exportRecords({ q: world.db(), schema: service.app.schema }, kept))
+          expect(JSON.parse(line)).toMatchObject({ name: 'rye', lines: ['100~2'], marks: [] });
+        expect((await client.delete(`/api/offers/${other.body.data.id}`)).status).toBe(204);
       });
 
       it('a write of the members is judged by the record that they refer to', async () => {
@@ -287,6 +419,26 @@ collections:
           records: async function* () {},
         });
         await expect(importing).rejects.toThrow('key of several columns');
+        const offers = (lines: readonly string[]) =>
+          importRecords(world.db(), {
+            schema,
+            collection: schema.collections.get('offers')!,
+            now: '2026-01-02T03:04:05.000000Z',
+            records: async function* () {
+              yield {
+                line: 1,
+                isText: false,
+                members: new Map<string, unknown>(Object.entries({ name: 'oil', lines })),
+              };
+            },
+          });
+        const rejected: ImportRejected = await offers(['9~10', '7~7']).catch((error) => error);
+        expect(rejected.errors.map(({ message }) => message)).toEqual([
+          '`lines`: there is no record 7~7 in `order_lines`',
+        ]);
+        await offers(['9~10']);
+        const { client } = await user();
+        expect((await client.get('/api/offers?lines_any=9~10')).body.data).toMatchObject([{ name: 'oil' }]);
       });
     },
     world.options,
