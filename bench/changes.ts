@@ -105,14 +105,12 @@ function subscribeTo(feeds: ChangeFeeds, { schema }: FeedWorld, user: string, si
     filters: [],
     query: '',
   };
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const send = ({ type }: { type: string }, position: string): void => {
-      if (type === 'ready')
-        resolve({ position, end: () => void subscribed.then((each) => feeds.leave(each, 'bench')) });
+      if (type === 'ready') resolve({ position, end: () => feeds.leave(subscriber, 'bench') });
     };
     const sink = { send, beat: ignore, lags: () => false, drained: () => Promise.resolve(), end: ignore };
-    const subscribed = feeds.subscribe({ ...request, since }, sink);
-    subscribed.catch(reject);
+    const subscriber = feeds.subscribe({ ...request, since }, sink);
   });
 }
 
@@ -216,7 +214,7 @@ async function hear(url: string, rule: Rule, { seconds, subscribers }: { seconds
       else if (type === 'reset') heard.resets++;
       else heard.lags.push(now() - Number(/"at":([\d.]+)/.exec(data)?.[1]));
     };
-    await feeds.subscribe(
+    feeds.subscribe(
       {
         collection: world.schema.collections.get('notes')!,
         access: () => caller.ask('notes'),

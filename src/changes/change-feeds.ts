@@ -2,6 +2,7 @@
  * The feeds of a process: it reads the log from one snapshot to the next, when a write wakes it and every second in any
  * case, and gives each subscriber the events that its list would show.
  */
+import { asCaller, SERVICE } from '../caller.ts';
 import type { Database } from '../database/contract.ts';
 import { inRounds } from '../in-rounds.ts';
 import { Problem } from '../problem.ts';
@@ -21,6 +22,7 @@ import { Replay } from './replay.ts';
 import type { ExceededBound, StreamPlaces } from './stream-places.ts';
 import { type EventSink, type FeedRequest, Subscriber } from './subscriber.ts';
 import { Turns } from './turns.ts';
+import { whenServed } from './when-served.ts';
 
 const CHANNEL = 'bylaw_changes';
 /** Finds the writes of other programs, and of nodes that ended before they reported theirs: a server may have them. */
@@ -78,7 +80,7 @@ export class ChangeFeeds {
   /** Called when the log may have news, by a write of this process or of another. */
   onNews: (() => void) | undefined;
   /** Reads the log now. Resolves when the streams have what it holds. */
-  readonly look = inRounds(() => this.#readOn());
+  readonly look = inRounds(() => asCaller(SERVICE, () => this.#readOn()));
   readonly #recheck = inRounds(() => this.#recheckAll());
 
   private constructor({ db, schema, places, observer, onError, pages }: FeedParts, positions: Positions) {
@@ -94,7 +96,8 @@ export class ChangeFeeds {
     this.#shapes = loggedShapesOf(schema);
     this.#sender = new FeedSender({ db, positions, rules: feedRulesDigest(schema, this.#shapes), observer });
     const grounds = { store: this.#store, groups: this.#groups, log: this.#log, shapes: this.#shapes };
-    this.#publisher = new Publisher({ ...grounds, sender: this.#sender, observer, onError });
+    const isHeard = (): boolean => this.#tail !== undefined;
+    this.#publisher = new Publisher({ ...grounds, sender: this.#sender, observer, onError, isHeard });
     this.#retention = Math.max(...[...schema.collections.values()].map(({ feed }) => feed?.retention ?? 0));
     const pruneMs = Math.max(1_000, Math.min(PRUNE_MS, this.#retention * 100));
     this.#timers = [
@@ -150,9 +153,8 @@ export class ChangeFeeds {
   }
 
   /** Begins a stream: `ready`, behind the replay of what came since the position. */
-  async subscribe(request: FeedRequest, sink: EventSink): Promise<Subscriber> {
+  subscribe(request: FeedRequest, sink: EventSink): Subscriber {
     const subscriber = new Subscriber(request, sink);
-    while (this.#tail === undefined) await this.#open();
     this.#subscribers.add(subscriber);
     this.#observer.onStreams(this.#subscribers.size);
     this.#following(subscriber, () => this.#begin(subscriber));
@@ -197,25 +199,32 @@ export class ChangeFeeds {
 
   // ---------------------------------------------------------------- the beginning of a stream
 
-  /** Streams that come at once share the reading. */
+  /** Streams that come at once share the reading, which belongs to none of their callers. */
   #open(): Promise<void> {
-    this.#opening ??= this.#readTail().finally(() => {
+    this.#opening ??= asCaller(SERVICE, () => this.#readTail()).finally(() => {
       this.#opening = undefined;
     });
     return this.#opening;
   }
 
   async #readTail(): Promise<void> {
-    const { now, life } = await this.#log.read(undefined);
+    const { now, life } = await whenServed(
+      () => this.#log.read(undefined),
+      () => this.#subscribers.size > 0,
+    );
     this.#tail ??= { moment: now, life };
     this.#lookedAt = performance.now();
   }
 
   async #begin(subscriber: Subscriber): Promise<void> {
+    while (this.#tail === undefined) {
+      await this.#open();
+      if (subscriber.isEnded) return;
+    }
     const { since } = subscriber.request;
     const reached = await this.#orReset(
       subscriber,
-      since === undefined ? this.#tail! : await this.#resume(subscriber, since),
+      since === undefined ? this.#tail : await this.#resume(subscriber, since),
     );
     await this.#sender.ready(subscriber, endOf(reached));
     await this.#catchUp(subscriber, reached);
@@ -319,9 +328,8 @@ export class ChangeFeeds {
   // ---------------------------------------------------------------- in the background
 
   #beat(): void {
-    if (this.#tail === undefined) return;
     for (const subscriber of this.#subscribers)
-      if (subscriber.group === undefined) subscriber.sink.beat(undefined);
+      if (subscriber.group === undefined || this.#tail === undefined) subscriber.sink.beat(undefined);
       else this.#sender.beat(subscriber, endOf(this.#tail));
   }
 

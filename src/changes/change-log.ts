@@ -1,9 +1,12 @@
 /** Reads the change log. A position in it is a snapshot, so a transaction that commits late is not skipped. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { asCaller, SERVICE } from '../caller.ts';
 import { type Cells, type Database, type Lane, type Queryable, ROWS_TOO_LARGE } from '../database/contract.ts';
 import { present } from '../invariant.ts';
 import { join, param, raw, Sql, sql, text } from '../sql.ts';
 import { Snapshot } from './snapshot.ts';
+import { Turns } from './turns.ts';
+import { whenServed } from './when-served.ts';
 
 /** A change of a row, as a trigger has written it. */
 export interface ChangeEntry {
@@ -44,6 +47,8 @@ export interface AskedPages {
   readonly sources?: readonly string[] | undefined;
   /** Subscribers wait for the entries of this moment. Default: a replay. */
   readonly isLive?: boolean;
+  /** Somebody waits for the pages: those that a full queue refuses are asked for again. Default: they are not. */
+  readonly isWanted?: () => boolean;
 }
 
 /** The part of the log that is read. */
@@ -65,6 +70,8 @@ export interface PageBounds {
   readonly bytes: number;
 }
 const PAGE: PageBounds = { entries: 500, bytes: 8_388_608 };
+/** As many as the lane of slow reads serves. */
+const REPLAYS_READ_AT_ONCE = 3;
 /** Streams that begin within this time share their first page. */
 const PAGE_SHARED_MS = 50;
 /** Beyond so many transactions in flight, or bytes, a position would be too long: the reader waits for fewer. */
@@ -85,6 +92,8 @@ export class ChangeLog {
   readonly #db: Database;
   readonly #bounds: PageBounds;
   readonly #firstPages = new Map<string, Promise<LogPage>>();
+  /** The queue of the database would refuse the reads of thousands. */
+  readonly #replays = new Turns(REPLAYS_READ_AT_ONCE);
 
   constructor(db: Database, bounds = PAGE) {
     this.#db = db;
@@ -119,29 +128,34 @@ export class ChangeLog {
   /**
    * The same entries, however many, in pages that divide no commit of a record. The first one has the snapshot of all.
    */
-  async *pages(from: Snapshot, { sources, isLive = false }: AskedPages = {}): AsyncGenerator<LogPage> {
-    const commits = new DividedCommits();
+  async *pages(
+    from: Snapshot,
+    { sources, isLive = false, isWanted = () => false }: AskedPages = {},
+  ): AsyncGenerator<LogPage> {
     const lane: Lane = isLive ? 'urgent' : 'slow';
+    const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
+      isLive ? work() : this.#replays.run(() => whenServed(work, isWanted));
+    const commits = new DividedCommits();
     const range = { from, sources, most: this.#bounds.entries };
-    let page = await (isLive ? this.#page(range, lane) : this.#firstPage(range));
+    let page = await inTurn(() => (isLive ? this.#page(range, lane) : this.#firstPage(range)));
     const { now } = page;
     while (page.isCut) {
       const after = page.entries.at(-1)!.seq;
       const met = commits.unknownOf(page.entries);
       const rest = { after, to: now.snapshot };
-      if (met.length > 0) commits.add(await this.#db.rows(dividedStatement(met, rest), { lane }));
+      if (met.length > 0) commits.add(await inTurn(() => this.#db.rows(dividedStatement(met, rest), { lane })));
       yield { ...page, now, entries: commits.join(page.entries) };
-      page = await this.#page({ ...range, rest }, lane);
+      page = await inTurn(() => this.#page({ ...range, rest }, lane));
     }
     yield { ...page, now, entries: commits.join(page.entries) };
   }
 
-  /** Streams that resume at once, as after a restart, are at few places, and share the reading. */
+  /** Streams that resume at once, as after a restart, are at few places, and share the reading, which belongs to no caller. */
   #firstPage(range: LogRange): Promise<LogPage> {
     const key = `${range.from?.text} ${range.sources}`;
     const known = this.#firstPages.get(key);
     if (known !== undefined) return known;
-    const page = this.#page(range, 'slow');
+    const page = asCaller(SERVICE, () => this.#page(range, 'slow'));
     const forget = (): boolean => this.#firstPages.delete(key);
     this.#firstPages.set(key, page);
     page.then(() => setTimeout(forget, PAGE_SHARED_MS), forget);

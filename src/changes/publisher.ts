@@ -8,6 +8,7 @@ import { CollectionChanges, type ResetReason } from './events.ts';
 import type { FeedGroups } from './feed-groups.ts';
 import { endOf, type FeedObserver, type FeedSender, type ReachedMoment } from './feed-sender.ts';
 import type { FeedGroup, Subscriber } from './subscriber.ts';
+import { whenServed } from './when-served.ts';
 
 export interface PublisherParts {
   readonly store: Store;
@@ -17,6 +18,8 @@ export interface PublisherParts {
   readonly sender: FeedSender;
   readonly observer: FeedObserver;
   readonly onError: (what: string, error: unknown) => void;
+  /** There are streams. */
+  readonly isHeard: () => boolean;
 }
 
 const reachedBy = ({ life, to }: ChangeBatch): ReachedMoment => ({ life, moment: to });
@@ -39,7 +42,7 @@ export class Publisher {
   }
 
   async #publish(batch: ChangeBatch, isReplay: boolean): Promise<void> {
-    const { groups: all, store, sender, observer } = this.#parts;
+    const { groups: all, store, sender, observer, isHeard } = this.#parts;
     const began = performance.now();
     for (const name of all.collections) {
       const collection = store.schema.collections.get(name)!;
@@ -48,7 +51,8 @@ export class Publisher {
         groups = all.of(name, batch, rows);
         return groups.map(({ audience }) => audience);
       };
-      const changes = await CollectionChanges.of(store, batch, { collection, audiencesOf, isReplay });
+      const asked = { collection, audiencesOf, isReplay };
+      const changes = await whenServed(() => CollectionChanges.of(store, batch, asked), isHeard);
       for (const { members, audience } of groups) {
         if (this.#resetBy(changes, { members, audience }, batch)) continue;
         const events = changes.eventsFor(audience);

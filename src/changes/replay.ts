@@ -2,13 +2,14 @@
 import type { Store } from '../records/access-context.ts';
 import type { ChangeLog, LogPage } from './change-log.ts';
 import { type ChangeBatch, changeBatchOf } from './commits.ts';
-import { CollectionChanges, type FeedEvent, type ResetReason } from './events.ts';
+import { type AskedChanges, CollectionChanges, type FeedEvent, type ResetReason } from './events.ts';
 import type { FeedGroups } from './feed-groups.ts';
 import type { FeedSender, ReachedMoment } from './feed-sender.ts';
 import type { FeedPosition } from './position.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Subscriber } from './subscriber.ts';
 import type { Turns } from './turns.ts';
+import { whenServed } from './when-served.ts';
 
 /** Milliseconds for which a decision holds while its events wait for the reader. */
 const DECIDED_FOR = 250;
@@ -31,6 +32,7 @@ export type ReplayStart = Omit<FeedPosition, 'nth' | 'caller' | 'rules'>;
 export class Replay {
   readonly #parts: ReplayParts;
   readonly #subscriber: Subscriber;
+  readonly #isWanted = (): boolean => !this.#subscriber.isEnded;
 
   constructor(parts: ReplayParts, subscriber: Subscriber) {
     this.#parts = parts;
@@ -48,7 +50,7 @@ export class Replay {
     const from = { snapshot: position.from, at: position.at };
     let reached: ReachedMoment | undefined;
     const batchOf = (page: LogPage): ChangeBatch => changeBatchOf(from, page, shapes);
-    for await (const page of log.pages(position.from)) {
+    for await (const page of log.pages(position.from, { isWanted: this.#isWanted })) {
       const { life, prunedAt, readAt, now } = page;
       if (life !== position.life || position.at < Math.max(prunedAt, readAt - retention)) return 'position';
       const isFirstOfMany = reached === undefined && page.isCut;
@@ -65,21 +67,26 @@ export class Replay {
 
   /** No page may show what a related change in a later one has opened. */
   async #relatedReset(from: Snapshot, batchOf: (page: LogPage) => ChangeBatch): Promise<ResetReason | undefined> {
-    const { groups, log, store } = this.#parts;
+    const { groups, log } = this.#parts;
     const audience = groups.audienceNow(this.#subscriber);
     if (audience.related.size === 0) return undefined;
     const { collection } = audience;
-    for await (const page of log.pages(from, { sources: [...audience.related] })) {
-      const changes = await CollectionChanges.of(store, batchOf(page), { collection, audiencesOf: () => [] });
+    for await (const page of log.pages(from, { sources: [...audience.related], isWanted: this.#isWanted })) {
+      const changes = await this.#decided(batchOf(page), { collection, audiencesOf: () => [] });
       const reason = changes.resetOf(audience);
       if (reason !== undefined) return reason;
     }
     return undefined;
   }
 
+  #decided(batch: ChangeBatch, asked: AskedChanges): Promise<CollectionChanges> {
+    const { store, turns } = this.#parts;
+    return turns.run(() => whenServed(() => CollectionChanges.of(store, batch, asked), this.#isWanted));
+  }
+
   /** Decides again after a wait: nothing is sent that is hidden meanwhile. */
   async #send(batch: ChangeBatch, sent: Sent, isOfMany: boolean): Promise<ResetReason | undefined> {
-    const { groups, store, turns } = this.#parts;
+    const { groups } = this.#parts;
     const subscriber = this.#subscriber;
     const { collection } = subscriber.request;
     let reached = sent;
@@ -87,7 +94,7 @@ export class Replay {
       const audience = groups.audienceNow(subscriber);
       const isReplay = isOfMany || reached !== sent;
       const asked = { collection, audiencesOf: () => [audience], isReplay };
-      const changes = await turns.run(() => CollectionChanges.of(store, batch, asked));
+      const changes = await this.#decided(batch, asked);
       const reason = changes.resetOf(audience);
       if (reason !== undefined) return reason;
       const events = changes.eventsFor(audience).filter((event) => !isSent(event, sent) && !isSent(event, reached));

@@ -50,7 +50,7 @@ describe.each(KINDS)('a burst of changes on %s', (kind) => {
   const subscribe = async (collection: string, id = ANN, pace = { lags: () => false, drained: async () => {} }) => {
     const seen: string[] = [];
     const caller = new FeedCaller(schema, { id, roles: [] }, decide);
-    await feeds.subscribe(
+    feeds.subscribe(
       {
         collection: schema.collections.get(collection)!,
         access: () => caller.ask(collection),

@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
   const subscribe = async (node: ChangeFeeds, since?: string, drained = async (): Promise<void> => undefined) => {
     const seen: string[] = [];
     const positions: string[] = [];
-    await node.subscribe(
+    node.subscribe(
       {
         collection: schema.collections.get('notes')!,
         access: () => caller.ask('notes'),

@@ -18,7 +18,7 @@ export async function openStream(ctx: Context, app: App, feeds: ReadonlyMap<stri
   ctx.res.once('close', leave);
   const streams = new CallerStreams(ctx, app, service);
   for (const [name, feed] of feeds) streams.add(name, feed);
-  await streams.open();
+  streams.open();
 }
 
 /** The feeds of one response. */
@@ -59,7 +59,7 @@ class CallerStreams {
     this.#requests.set(name, { ...asked, collection, access, recheck });
   }
 
-  async open(): Promise<void> {
+  open(): void {
     const last = this.#ctx.get('Last-Event-ID');
     const onClose = (reason: string): void => {
       for (const each of this.#subscribers) this.#service.leave(each, reason);
@@ -67,9 +67,8 @@ class CallerStreams {
     const stream = new EventStream(this.#ctx, onClose);
     for (const [name, request] of this.#requests) {
       const since = last === '' || name !== '' ? request.since : last;
-      const subscriber = await this.#service.subscribe({ ...request, since }, sinkOf(stream, name));
+      const subscriber = this.#service.subscribe({ ...request, since }, sinkOf(stream, name));
       this.#subscribers.push(subscriber);
-      if (this.#ctx.res.destroyed) this.#service.leave(subscriber, 'reader');
     }
   }
 

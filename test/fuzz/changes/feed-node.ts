@@ -99,7 +99,7 @@ export class NearNode implements FeedNode {
     const began = this.#grounds.isStill();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     let subscriber: Subscriber | undefined;
-    subscriber = await this.#feeds.subscribe(this.#requestOf(subscription), {
+    subscriber = this.#feeds.subscribe(this.#requestOf(subscription), {
       send: ({ type, data }, position) => {
         const isLive = subscriber?.group !== undefined;
         take({ type, data, position, isStill: isLive ? this.#isRead : began });

@@ -1,0 +1,136 @@
+/** Streams while the queue of the database is full: they wait for it, and lose nothing. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { asCaller, currentCaller, SERVICE } from '../../src/caller.ts';
+import { ChangeFeeds } from '../../src/changes/change-feeds.ts';
+import { type Database, QueueFull } from '../../src/database/contract.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { decide } from '../../src/policy/access.ts';
+import { raw } from '../../src/sql.ts';
+import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
+import { ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
+import { schemaOf } from '../support/store-world.ts';
+import { until } from '../support/until.ts';
+
+const schema = schemaOf(`
+collections:
+  users: {}
+  teams: { fields: { open: bool } }
+  notes:
+    changes: true
+    fields: { title: string }
+    relations: { team: { kind: belongs_to, collection: teams } }
+    access: { list: '@record.team.open = true' }
+`);
+const TEAM = '7e000000-0000-4000-8000-00000000000a';
+const ANN = '00000001-0000-4000-8000-000000000000';
+
+let db: Database;
+let feeds: ChangeFeeds;
+let isFull = false;
+let refused = 0;
+/** The callers whose places the reads took. */
+const readers = new Set<string>();
+const errors: unknown[] = [];
+
+beforeAll(async () => {
+  db = await openDatabase({});
+  await applyMigration(db, schema);
+  await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${TEAM}', true)`));
+  const rows: Database['rows'] = (statement, options) => {
+    readers.add(currentCaller().id);
+    // The queue of urgent reads is another one.
+    if (!isFull || options?.lane === 'urgent') return db.rows(statement, options);
+    refused++;
+    return Promise.reject(new QueueFull(1_000));
+  };
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  const onError = (_: string, error: unknown) => errors.push(error);
+  feeds = (await ChangeFeeds.open({ db: { ...db, rows }, schema, place: 'here', places, observer, onError }))!;
+});
+afterAll(async () => {
+  vi.useRealTimers();
+  await feeds.close();
+  await db.close();
+  expect(errors).toEqual([]);
+});
+
+const insert = (title: string) =>
+  db.run(raw(`INSERT INTO notes (id, title, team_id) VALUES (gen_random_uuid(), '${title}', '${TEAM}')`));
+
+function open(since?: string) {
+  const caller = new FeedCaller(schema, { id: ANN, roles: [] }, decide);
+  const stream = { seen: [] as string[], position: '', beats: 0, ends: [] as string[], leave: ignore };
+  const subscriber = feeds.subscribe(
+    {
+      collection: schema.collections.get('notes')!,
+      access: () => caller.ask('notes'),
+      recheck: () => 'same',
+      filters: [],
+      query: '',
+      since,
+    },
+    {
+      send: ({ type, data }, position) => {
+        stream.seen.push(type === 'enter' ? JSON.parse(`{${data}}`).record.title : type);
+        stream.position = position;
+      },
+      beat: () => stream.beats++,
+      lags: () => false,
+      drained: async () => undefined,
+      end: (reason) => stream.ends.push(reason),
+    },
+  );
+  stream.leave = () => feeds.leave(subscriber, 'reader');
+  return stream;
+}
+
+async function left(): Promise<string> {
+  const stream = open();
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  stream.leave();
+  return stream.position;
+}
+
+test('a replay goes on when the queue has room, and comments keep its stream meanwhile', async () => {
+  const since = await left();
+  await insert('a');
+  isFull = true;
+  const stream = open(since);
+  await until('a refusal', () => refused > 0);
+  vi.advanceTimersByTime(15_000);
+  expect(stream).toMatchObject({ seen: [], beats: 1, ends: [] });
+  isFull = false;
+  await until('the end of the replay', () => stream.seen.includes('ready'));
+  expect(stream.seen).toEqual(['a', 'ready']);
+  stream.leave();
+});
+
+test('a live batch waits, takes no place of its writer, and no stream has to list again', async () => {
+  const stream = open();
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  [isFull, refused] = [true, 0];
+  await insert('b');
+  readers.clear();
+  asCaller({ id: ANN, isKept: false, hasLeft: () => true }, () => feeds.wake());
+  await until('a refusal', () => refused > 0);
+  isFull = false;
+  await until('the event', () => stream.seen.includes('b'));
+  expect(stream).toMatchObject({ seen: ['ready', 'b'], ends: [] });
+  expect(readers).toEqual(new Set([SERVICE.id]));
+  stream.leave();
+});
+
+test('a stream that its reader has left asks no more', async () => {
+  const since = await left();
+  await insert('c');
+  [isFull, refused] = [true, 0];
+  const stream = open(since);
+  await until('a refusal', () => refused > 0);
+  stream.leave();
+  const before = refused;
+  await pause(1_100);
+  isFull = false;
+  expect([stream.ends, stream.seen, refused]).toEqual([['reader'], [], before]);
+});
