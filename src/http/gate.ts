@@ -18,11 +18,12 @@ import type { AccessContext, Prospect } from '../records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../records/write/role-changes.ts';
 import { DENIED, Refusal } from '../refusal.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
+import { formerSchemaOf } from '../schema/model/kept/lost-references.ts';
 import { type Collection, type MemberAction, offers, type Schema } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 import { denialMessage } from './denial-message.ts';
 import { clientOf, credentialsOf, policyQueryOf, type QueryPair, queryOf } from './request.ts';
-import type { Door, Route } from './route.ts';
+import type { ActionDoor, Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
 import { allowEmbedding, checkOrigin } from './server/browser-security.ts';
 
@@ -74,7 +75,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFoundProblem();
     const { action, deleted } = route.door;
-    const place = deleted === true ? app.deleted(collection.name) : { schema: app.schema, collection };
+    const place = admittingRulesOf(route.door, app, collection);
     if (place === undefined) throw notFoundProblem();
     const asked = { caller, collection: place.collection, action };
     const request = policyRequestOf(ctx, caller);
@@ -87,6 +88,24 @@ export async function authorize(exchange: Exchange): Promise<Route> {
     }
   }
   return route;
+}
+
+/** The rules by which a door admits, and the collection that has them. Undefined: the collection has no deleted records. */
+function admittingRulesOf(
+  { deleted, former }: ActionDoor,
+  app: App,
+  collection: Collection,
+): AdmittingRules | undefined {
+  const { name } = collection;
+  if (deleted === true) return app.deleted(name);
+  if (former !== true) return { schema: app.schema, collection };
+  const schema = formerSchemaOf(app.schema)(name);
+  return { schema, collection: schema.collections.get(name)! };
+}
+
+interface AdmittingRules {
+  readonly schema: Schema;
+  readonly collection: Collection;
 }
 
 interface Denied {

@@ -15,7 +15,7 @@ import type { App } from './app.ts';
  */
 export type Door = 'public' | 'optional' | 'caller' | 'session' | 'user' | 'admin' | ActionDoor;
 
-interface ActionDoor {
+export interface ActionDoor {
   readonly action: Action;
   /** Default: the collection that the path names. */
   readonly collection?: string;
@@ -25,6 +25,8 @@ interface ActionDoor {
   readonly needs?: Feature;
   /** The caller is admitted to the deleted records, under the rules for `restore`. */
   readonly deleted?: true;
+  /** The rules for reading decide about former states of a record. */
+  readonly former?: true;
   /** A signed link (`?token=`) for the file `:id` can replace a credential. */
   readonly link?: true;
 }

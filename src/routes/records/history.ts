@@ -46,7 +46,7 @@ const historyEntry: Shape = (scope) =>
 export const readHistory = route({
   method: 'GET',
   path: '/api/:collection/:id/history',
-  door: { action: 'read', needs: 'history' },
+  door: { action: 'read', needs: 'history', former: true },
   id: 'history',
   summary: 'Read the history of one record of {collection}',
   description:

@@ -33,7 +33,7 @@ import { Random } from '../random.ts';
 import { inCompany } from './company.ts';
 import { fill, PLAIN, randomSchema, readAll, STAGES, type Stocked, writableValue } from './doors-world.ts';
 import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts';
-import { deletedWorld, isChange, isDangling, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
+import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
 import { withKept } from './kept-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
@@ -311,6 +311,23 @@ class Session {
 
   // -------------------------------------------------------------- what is kept
 
+  /** The access by which former states of the collection's records are read. */
+  #formerAccess(name: string, request: PolicyRequest, rules: RandomRules): AccessContext {
+    const { doors, schema } = this.#stocked;
+    const access = this.#accessTo(name, request, rules);
+    const decided = (policies: readonly Policy[]): Permit =>
+      doors.decide({ rules: doors.keptRules(policies, { catalog: schema, collection: name }, 'read'), request });
+    return {
+      ...access,
+      permit: (of, action) =>
+        of === name && action === 'read' ? decided(rules.policies(of, action)) : access.permit(of, action),
+      member: (of, member, action) => {
+        const policies = rules.ofMember(of, member, action)?.map(({ policy }) => policy);
+        return of === name && action === 'read' && policies ? decided(policies) : access.member(of, member, action);
+      },
+    };
+  }
+
   /** A deleted record of some collection; undefined if it has none. */
   async #restoration(data: Data): Promise<Restoration | undefined> {
     const { schema } = this.#stocked;
@@ -332,13 +349,13 @@ class Session {
     const rules = this.#rulesFor({ data: before, write });
     const standing = { catalog: schema, data: before, request, rules };
     const setting: Setting = { catalog: world.catalog, collection, action: 'list' };
-    const isPlain = all.some((each) => isDangling(world.catalog, world.data, collection, each.row));
-    const restoring = this.#restoreRules(setting, world.data, isPlain);
+    const restoring = this.#restoreRules(setting, world.data);
     const isFound = isRestorable(row, { ...world, request, rules: restoring });
     const expected = isFound ? restored(record, standing) : undefined;
     const deleted = doors.deletedRecordsOf(db, schema)(collection)!;
     const living = this.#accessTo(collection, request, rules);
-    const permit = doors.decide({ rules: restoring.map(({ policy }) => policy), request });
+    const asked = restoring.map(({ policy }) => policy);
+    const permit = doors.decide({ rules: doors.keptRules(asked, { ...world, collection }, 'list'), request });
     const access: AccessContext = {
       ...living,
       collection: deleted.collection,
@@ -370,10 +387,9 @@ class Session {
     ].join('\n');
   }
 
-  /** @param isPlain the rules read the record alone */
-  #restoreRules(setting: Setting, data: Data, isPlain: boolean): readonly RandomRule[] {
+  #restoreRules(setting: Setting, data: Data): readonly RandomRule[] {
     const random = this.#random;
-    if (isPlain || random.chance(0.4)) return [this.#compiledIn(setting, random.chance(0.7) ? TRUE : IS_OPEN)!];
+    if (random.chance(0.4)) return [this.#compiledIn(setting, random.chance(0.7) ? TRUE : IS_OPEN)!];
     const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
     const maker = new PolicyMaker(setting, { random, ids });
     const made: RandomRule[] = [];
@@ -417,7 +433,7 @@ class Session {
     const isNew = isOwn && isChange(rowOf(before, collection, id), present);
     const isWritten = isNew ? changes[0]?.by === principalOf(now.request) : true;
     const expected = historySeen(collection, id, changes, now);
-    const access = this.#accessTo(collection, now.request, now.rules);
+    const access = this.#formerAccess(collection, now.request, now.rules);
     const asked = doors.createRecords(db, schema).history(access, { id, limit: 1000 });
     const found = await asked.then(
       ({ entries }) => entries.map((entry) => JSON.parse(entry) as Row),
@@ -430,14 +446,13 @@ class Session {
       ...entry,
       changed: (changed as readonly string[]).toSorted(),
     }));
-    const states = changes.flatMap(({ before: was, after: is }) => [was, is]).filter((state) => state !== undefined);
     // An entry has no `updated_at`, which rules may read.
     const members = Object.keys(present ?? {});
     const reading = members.flatMap((name) => now.rules.ofMember(collection, name, 'read') ?? []);
     const isTimed = [...now.rules.of(collection, 'read'), ...reading].some(({ meant }) =>
       JSON.stringify(meant).includes('"updated_at"'),
     );
-    const isClear = !isTimed && !states.some((state) => isDangling(schema, now.data, collection, state));
+    const isClear = !isTimed;
     const texts = [expected, told].map((entries) => isClear && entries && sortedDeep(entries));
     if (isWhole(changes, present) && isWritten && texts[0] === texts[1]) return undefined;
     return [

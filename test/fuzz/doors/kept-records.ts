@@ -57,14 +57,6 @@ export function deletedWorld(
   return { catalog, data: { rows: new Map(rows).set(collection, own), links } };
 }
 
-/** True if the record refers to one that is gone. The definition says nothing of rules that walk there. */
-export function isDangling({ collections }: Catalog, { rows }: Data, collection: string, row: Row): boolean {
-  return [...collections.get(collection)!.relations.values()].some((relation) => {
-    const id = relation.kind === 'belongs_to' ? (row[relation.name] ?? null) : null;
-    return id !== null && !rows.get(relation.collection)!.some((target) => target.id === id);
-  });
-}
-
 /** The part of a record that a deletion keeps, as a text: its own values, and its links to records that stay. */
 export function keptText(catalog: Catalog, before: Data, { collection, row, links }: DeletedRecord): string {
   const id = row.id as Id;

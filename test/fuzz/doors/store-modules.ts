@@ -12,6 +12,7 @@ type MessageModule = typeof import('../../../src/http/denial-message.ts');
 type CallerModule = typeof import('../../../src/caller.ts');
 type HistoryModule = typeof import('../../../src/records/history.ts');
 type DeletedModule = typeof import('../../../src/records/deleted-records.ts');
+type KeptModule = typeof import('../../../src/schema/model/kept/lost-references.ts');
 type FilterModule = typeof import('../../../src/policy/filters/filter.ts');
 type TraceModule = typeof import('../../../src/explain/trace.ts');
 
@@ -30,6 +31,7 @@ export interface Doors {
   readonly compileFilter: FilterModule['compileFilter'];
   readonly asCaller: CallerModule['asCaller'];
   readonly deletedRecordsOf: DeletedModule['deletedRecordsOf'];
+  readonly keptRules: KeptModule['keptRules'];
   readonly historyTables: HistoryModule['historyTables'];
 }
 
@@ -47,9 +49,10 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const { compileFilter } = await load<FilterModule>('src/policy/filters/filter.ts');
   const { asCaller } = await load<CallerModule>('src/caller.ts');
   const { deletedRecordsOf } = await load<DeletedModule>('src/records/deleted-records.ts');
+  const { keptRules } = await load<KeptModule>('src/schema/model/kept/lost-references.ts');
   const compiler = await loadCompiler(root);
   const records = { createRecords, Store, system, denialMessage, compileFilter };
   const { historyTables } = await load<HistoryModule>('src/records/history.ts');
-  const kept = { asCaller, deletedRecordsOf, historyTables };
+  const kept = { asCaller, deletedRecordsOf, keptRules, historyTables };
   return { compiler, decide, parseSchema, openDatabase, applyMigration, ...records, ...kept, traceOf };
 }

@@ -14,7 +14,12 @@ collections:
   users: { access: { view: true } }
   folders:
     fields: { name: string }
+    relations: { marks: { kind: has_many, collection: marks, via: folder } }
     access: { view: true, create: true, delete: true }
+  marks:
+    fields: { name: string }
+    relations: { folder: { kind: belongs_to, collection: folders, on_delete: cascade } }
+    access: { view: true, create: true }
   notes:
     history: { keep: 400d }
     fields:
@@ -26,6 +31,7 @@ collections:
       published: { type: bool, default: true }
       salary: { type: int, access: { read: { roles: [editor] } } }
       secret: { type: string, access: { read: '@record.owner = @request.auth.id' } }
+      hush: { type: string, access: { read: 'all(@record.folder.marks as m, m.name = "ok") or @record.score = 9' } }
     relations:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
       folder: { kind: belongs_to, collection: folders, on_delete: set_null }
@@ -178,6 +184,20 @@ describeRoutes(
       expect(data).toMatchObject([{ action: 'update', before: null, after: { title: 'public', published: true } }]);
       expect(JSON.stringify(data)).not.toContain('draft');
       expect((await past(id)).data.length).toBe(3);
+    });
+
+    test('a rule for all records of a reference does not hold for a state whose reference is gone', async () => {
+      const folder = await make({ name: 'strict' }, ann, 'folders');
+      await make({ name: 'no', folder }, ann, 'marks');
+      const id = await make({ title: 'kept', hush: 'a whisper', score: 1, folder });
+      await patch(id, { hush: 'a word' });
+      await patch(id, { hush: 'a shout', score: 9 });
+      const shown = JSON.stringify((await past(id)).data);
+      expect(shown).toContain('a shout');
+      expect((await ann.client.delete(`/api/folders/${folder}`)).status).toBe(204);
+      const text = JSON.stringify((await past(id)).data);
+      expect(text).toContain('a shout');
+      for (const hidden of ['a whisper', 'a word']) expect(`${shown}${text}`).not.toContain(hidden);
     });
 
     test('a field that is shown of one side alone is shown whole, so that none is known by its absence', async () => {

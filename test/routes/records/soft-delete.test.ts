@@ -1,5 +1,6 @@
 /** Deleted records are found under a rule for `restore` alone, and come back as they were. */
 import { beforeAll, expect, test } from 'vitest';
+import { parseSchema } from '../../../src/schema/load.ts';
 import { raw, sql, uuid } from '../../../src/sql.ts';
 import { TENANT } from '../../support/distributed-schema.ts';
 import { describeOnOne, describeRoutes, type User } from '../../support/service.ts';
@@ -219,8 +220,23 @@ collections:
   tags:
     distribute: reference
     soft_delete: true
-    fields: { label: string }
-    access: { view: true, create: true, delete: true, restore: true }
+    fields: { label: { type: string, access: { read: 'none(@record.group.marks as m, m.name = "secret")' } } }
+    relations: { group: { kind: belongs_to, collection: groups, on_delete: cascade } }
+    access:
+      view: true
+      create: true
+      delete: true
+      restore: '@record.group is null or all(@record.group.marks as m, m.name = "open")'
+  groups:
+    distribute: reference
+    fields: { name: string }
+    relations: { marks: { kind: has_many, collection: marks, via: group } }
+    access: { view: true, create: true, delete: true }
+  marks:
+    distribute: reference
+    fields: { name: string }
+    relations: { group: { kind: belongs_to, collection: groups, on_delete: cascade } }
+    access: { view: true, create: true }
   papers:
     distribute: { by: team }
     fields: { title: string }
@@ -235,6 +251,21 @@ collections:
 describeOnOne(
   'soft deletion of records without a tenant',
   (service) => {
+    test('a rule for all records of a reference opens no deleted record whose reference is gone', async () => {
+      const { client } = await service.user('admin');
+      const make = async (collection: string, data: object): Promise<string> =>
+        (await client.post(`/api/${collection}`, { data })).body.data.id;
+      const group = await make('groups', { name: 'strict' });
+      await make('marks', { name: 'secret', group });
+      const [hidden, alone] = [await make('tags', { label: 'hidden', group }), await make('tags', { label: 'alone' })];
+      expect((await client.delete(`/api/tags/${alone}`)).status).toBe(204);
+      expect((await client.delete(`/api/groups/${group}`)).status).toBe(204);
+      const { body, text } = await client.post('/api/tags/query', { deleted: true });
+      expect(body.data.map(({ id }: { id: string }) => id)).toEqual([alone]);
+      expect(text).not.toContain('hidden');
+      expect((await client.post(`/api/tags/${hidden}/restore`)).status).toBe(404);
+    });
+
     test('a restore brings back the links of every tenant, and their papers have another version', async () => {
       const { client, id: user } = await service.user('admin');
       const make = async (collection: string, data: object): Promise<string> =>
@@ -256,7 +287,7 @@ describeOnOne(
           await ofTeam(team);
           const { body, headers } = await client.get(path);
           seen.push({
-            tags: body.data.expand.tags.map(({ label }: { label: string }) => label),
+            tags: body.data.expand.tags.map(({ id }: { id: string }) => id),
             etag: headers.get('etag'),
           });
         }
@@ -267,9 +298,17 @@ describeOnOne(
       expect(without.map(({ tags }) => tags)).toEqual([[], []]);
       expect((await client.post(`/api/tags/${tag}/restore`)).status).toBe(200);
       const back = await look();
-      expect(back.map(({ tags }) => tags)).toEqual([['blue'], ['blue']]);
+      expect(back.map(({ tags }) => tags)).toEqual([[tag], [tag]]);
       for (const [i, { etag }] of back.entries()) expect(etag).not.toBe(without[i]!.etag);
     });
   },
   { schema: TAGS_OF_EVERY_TEAM },
 );
+
+test('a rule for `restore` cannot ask of members, which a deleted record has not', () => {
+  const rule = SCHEMA.replace("@record.deleted_at > @now - 30d'", `none(@record.tags as t, t.label = "secret")'`);
+  const { issues } = parseSchema(rule, 'test.yaml', {});
+  expect(issues.map(({ code, path }) => [code, path])).toEqual([
+    ['name_unknown', 'collections.notes.access.restore[0].when'],
+  ]);
+});

@@ -5,6 +5,7 @@ import type { CollectionShape } from '../../file/shape.ts';
 import { fieldOf } from '../built-in.ts';
 import type { Collection, Field, Schema, SoftDelete } from '../model.ts';
 import { deletedTableOf } from '../stored-names.ts';
+import { keptMemberAccess, keptRules } from './lost-references.ts';
 
 /** The time of the deletion, as deleted records have it. */
 export const DELETED_AT = 'deleted_at';
@@ -63,19 +64,25 @@ function deletedCollectionOf<C extends DeletableCollection>(collection: C): C {
   };
 }
 
-/** The catalog in which the records of one collection are its deleted ones. */
-export const deletedCatalogOf = <C extends Catalog>(catalog: C, name: string): C => ({
-  ...catalog,
-  collections: new Map(catalog.collections).set(name, deletedCollectionOf(catalog.collections.get(name) as Collection)),
-});
+/**
+ * The catalog in which the records of one collection are its deleted ones. Their links are gone, and over none `all` and
+ * `none` are true, so rules cannot ask of their members.
+ */
+export function deletedCatalogOf<C extends Catalog>(catalog: C, name: string): C {
+  const collection = deletedCollectionOf(catalog.collections.get(name) as Collection);
+  const relations = new Map([...collection.relations].filter(([, { kind }]) => kind !== 'many_to_many'));
+  return { ...catalog, collections: new Map(catalog.collections).set(name, { ...collection, relations }) };
+}
 
 /** The schema in which the records of one collection are its deleted ones: found under the rules for `restore`, never written. */
 export function deletedSchemaOf(schema: Schema, name: string): Schema {
   const collection = schema.collections.get(name)!;
-  const restore: readonly Policy[] = collection.softDelete?.restore ?? [];
+  const rules: readonly Policy[] = collection.softDelete?.restore ?? [];
+  const restore = keptRules(rules, { catalog: deletedCatalogOf(schema, name), collection: name }, 'list');
   const access = { list: restore, read: restore, create: [], update: [], delete: [] };
+  const memberAccess = keptMemberAccess(collection.memberAccess, { catalog: schema, collection: name });
   return {
     ...schema,
-    collections: new Map(schema.collections).set(name, { ...deletedCollectionOf(collection), access }),
+    collections: new Map(schema.collections).set(name, { ...deletedCollectionOf(collection), access, memberAccess }),
   };
 }
