@@ -2,7 +2,8 @@
  * First pages of skewed tables, each beside the best statement by hand, for three callers: `u0` owns 200 documents and
  * is in three teams, `u1` owns the last 45 % of all, `u2` owns none and is in 51 teams. Of the documents, 2.75 % are
  * published, one kind is rare and another one late. Of the tasks, `u1` owns 45 %, spread over all folders, and the first
- * 99 % are done; they are stored in no order.
+ * 99 % are done; they are stored in no order. Half of the folders have a label that no caller may read, and the other half
+ * one that all may.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -37,6 +38,9 @@ const made = (kind: number, n: string): string =>
   `('0190000${kind}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
 const CALLERS = ['u0', 'u1', 'u2'] as const;
 const callerId = (caller: number): string => idOf(KIND.user, caller);
+
+/** A draft of another user without a team, and a published document. */
+const [HIDDEN, PUBLISHED] = [idOf(KIND.document, 1), idOf(KIND.document, 400)];
 
 /** So many documents; the others in proportion. */
 function fillings(rows: number): readonly string[] {
@@ -75,6 +79,9 @@ function fillings(rows: number): readonly string[] {
        FROM generate_series(1, ${rows * 0.5}) AS n`,
     `INSERT INTO folders (id, created_at, updated_at, name)
      SELECT ${made(KIND.folder, 'n')}, ${stamps(rows * 0.05)}, 'folder ' || n FROM generate_series(0, ${rows * 0.05 - 1}) AS n`,
+    `INSERT INTO folders__labels (record_id, member_id)
+     SELECT ${made(KIND.folder, 'n')}, CASE WHEN n % 2 = 0 THEN '${HIDDEN}'::uuid ELSE '${PUBLISHED}'::uuid END
+       FROM generate_series(0, ${rows * 0.05 - 1}) AS n`,
     `INSERT INTO tasks (id, created_at, updated_at, done, folder_id, owner_id)
      SELECT ${made(KIND.task, 'n')}, ${stamps(rows * 0.3)}, n < ${rows * 0.297}, ${made(KIND.folder, `n::int8 * 7907 % ${rows * 0.05}`)},
             CASE
@@ -83,7 +90,7 @@ function fillings(rows: number): readonly string[] {
               ELSE ${other} END
        FROM generate_series(1, ${rows * 0.3}) AS n ORDER BY n::int8 * 104729 % ${rows * 0.3}`,
     // The server may have tables of other tests, whose plans must not change.
-    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, tasks',
+    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, folders__labels, tasks',
   ];
 }
 
@@ -136,6 +143,12 @@ const ofKind = (kind: string): Pick<Case, 'title' | 'collection' | 'filters' | '
 });
 const ownNotes = (more: string): string => `
   SELECT t.* FROM notes t WHERE t.owner_id BETWEEN $1 AND $1${more} ORDER BY t.owner_id, t.id LIMIT 21`;
+const foldersOf = (more: string): string => `
+  SELECT t.* FROM folders t WHERE ${more} AND EXISTS (
+    SELECT 1 FROM tasks k WHERE k.folder_id = t.id AND k.owner_id = $1 OFFSET 0) ORDER BY t.id LIMIT 21`;
+const isLabelled = (label: string): string => `(
+  EXISTS (SELECT 1 FROM documents d WHERE d.id = '${label}' AND ${isReadable('d')})
+  AND EXISTS (SELECT 1 FROM folders__labels l WHERE l.record_id = t.id AND l.member_id = '${label}' OFFSET 0))`;
 const AUTHOR = idOf(KIND.user, 7);
 
 const CASES: readonly Case[] = [
@@ -160,6 +173,24 @@ const CASES: readonly Case[] = [
     collection: 'folders',
     best: `SELECT t.* FROM folders t
       WHERE EXISTS (SELECT 1 FROM tasks k WHERE k.folder_id = t.id AND k.owner_id = $1) ORDER BY t.id LIMIT 21`,
+  },
+  {
+    title: 'folders, labels contains a hidden document',
+    collection: 'folders',
+    filter: `labels contains "${HIDDEN}"`,
+    best: foldersOf(isLabelled(HIDDEN)),
+  },
+  {
+    title: 'folders, labels contains a hidden document or one by its name',
+    collection: 'folders',
+    filter: `labels contains "${HIDDEN}" or name = "folder 7"`,
+    best: foldersOf(`(t.name = 'folder 7' OR ${isLabelled(HIDDEN)})`),
+  },
+  {
+    title: 'folders, labels contains a published document',
+    collection: 'folders',
+    filter: `labels contains "${PUBLISHED}"`,
+    best: foldersOf(isLabelled(PUBLISHED)),
   },
   {
     title: 'tasks, of which the last are open',

@@ -3,7 +3,7 @@
  * a list has, in terms of values of columns, which statistics turn into a number.
  */
 import type { KeyCount, LookUp, RowShare } from './branch.ts';
-import { columnTested, isValueTest, valuesOfTest } from './column-facts.ts';
+import { columnTested, isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from './column-facts.ts';
 import type { ColumnRef, Condition, ConditionOperand, Exists, Source } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
 import { isSameColumn } from './lower/simplify.ts';
@@ -29,6 +29,25 @@ export function isSeparable(exists: Exists): boolean {
   if (relation.kind === 'elements' || key.kind === 'slot' || key.source.state === 'written' || negated) return false;
   const bound = sourcesIn(exists);
   return columnsOf(condition).every((ref) => bound.has(ref.source.id));
+}
+
+/** The test that names the element of a to-many by its id, and the other conditions on this element. */
+export interface NamedElement {
+  readonly name: ValueTest;
+  readonly rest: readonly Condition[];
+}
+
+/** An element of linked rows that counts for every row outside or for none: nothing but its link depends on the row. */
+export function namedElementOf(exists: Exists): NamedElement | undefined {
+  const { relation, by, source, guard, condition, key } = exists;
+  if (relation.kind !== 'many_to_many' || by !== 'owner' || key.kind === 'slot') return undefined;
+  const isRead = guard !== undefined || readsMoreThanId(condition, source);
+  if (!isRead || !isSeparable({ ...exists, negated: false })) return undefined;
+  const items = conjunctsOf(condition);
+  const isName = (item: Condition): item is ValueTest =>
+    isValueTest(item, source.id) && isOfOneValue(item) && item.left.name === 'id';
+  const name = items.find(isName);
+  return name && { name, rest: items.filter((item) => item !== name) };
 }
 
 export interface KeyList {
@@ -175,6 +194,7 @@ export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>, ofGuards
   if (cond.kind === 'exists' && listed.has(cond)) return [];
   const within = innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed, ofGuards));
   if (cond.kind !== 'exists' || cond.relation.kind === 'elements') return within;
+  if (namedElementOf(cond) !== undefined) return [{ ...keyOfLookUp(cond), within: [] }];
   const guarding = cond.guard === undefined ? [] : ofGuards(cond.guard.collection);
   return [{ ...keyOfLookUp(cond), within: [...guarding, ...within], ...(isOfEach(cond) && { isOfEach: true }) }];
 }

@@ -28,6 +28,8 @@ import {
   isServedAlone,
   type KeyList,
   keyListOf,
+  type NamedElement,
+  namedElementOf,
   readsMoreThanId,
 } from '../hoisting.ts';
 import { and, isSameColumn } from '../lower/simplify.ts';
@@ -47,6 +49,13 @@ export function whereOf(cond: Condition, printing: Printing): Where {
     return new Where(new Printer(printing).byKeys(cond, printing.byKeys));
   const printed = new Printer(printing).printBeside(cond, printing.beside ?? cond, printing.inUnion);
   return new Where(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
+}
+
+/** The condition without a column of the record that such a relation test requires; undefined: it has none. */
+export function requiredElement(cond: Condition, printing: Printing): Where | undefined {
+  const named = cond.kind === 'exists' && !cond.negated ? namedElementOf(cond) : undefined;
+  const first = named && new Printer(printing).element(cond as Exists, named);
+  return first && new Where(first);
 }
 
 /** PostgreSQL evaluates a subquery with an OFFSET for each row: it is never hashed, and never joined. */
@@ -231,6 +240,11 @@ export class Printer {
   }
 
   #semiJoin(exists: Exists, fence = empty, how: ConditionsOf = {}): Sql {
+    const named = this.#named(exists);
+    if (named !== undefined) {
+      const both = sql`(${named.element} AND ${this.#semiJoin(named.linked, fence, how)})`;
+      return exists.negated ? sql`NOT ${both}` : both;
+    }
     const { from, link, tenant } = this.#rowsOf(exists);
     const key = this.#key(exists);
     const isOfKey = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
@@ -238,6 +252,29 @@ export class Printer {
     const parts = [match, ...this.#isOfTenant(exists, tenant), ...this.#conditions(exists, how)];
     const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
     return sql`${word} (SELECT 1 FROM ${from} WHERE ${join(parts, ' AND ')}${fence})`;
+  }
+
+  /** PostgreSQL asks once for the element that a condition names, and for its link to each row. */
+  #named(exists: Exists) {
+    const named = namedElementOf(exists);
+    if (named === undefined) return undefined;
+    const element = this.element(exists, named);
+    const { guard: _, ...linked } = exists;
+    return element && { element, linked: { ...linked, negated: false, condition: named.name } };
+  }
+
+  /** The named element counts. Undefined: its tenant is that of the row outside. */
+  element(exists: Exists, { name, rest }: NamedElement): Sql | undefined {
+    const { colocated, source, target } = exists;
+    const within = this.#tenantOf(exists);
+    if (colocated !== undefined && within === undefined) return undefined;
+    const row = `${this.#alias}_${++this.#rows}`;
+    this.#naming.set(source.id, (column) => ident(row, column));
+    this.#aliases.set(source.id, row);
+    this.#tenants.bind(exists);
+    const conditions = this.#conditions({ ...exists, condition: and([name, ...rest]) });
+    const where = join([...this.#ofTenant(exists, row, within), ...conditions], ' AND ');
+    return sql`EXISTS (SELECT 1 FROM ${rowsOf(target)} AS ${ident(row)} WHERE ${where})`;
   }
 
   /**
@@ -259,6 +296,11 @@ export class Printer {
    * as the others.
    */
   #hoisted(exists: Exists): Keys {
+    const named = this.#named(exists);
+    if (named !== undefined) {
+      const { keys, ...of } = this.#hoisted(named.linked);
+      return { ...of, keys: sql`${keys} AND ${named.element}` };
+    }
     const { from, link, tenant } = this.#rowsOf(exists);
     const within = this.#tenantOf(exists);
     const isWithin = tenant === undefined || within === undefined ? [] : [sql`${tenant} = ${within}`];

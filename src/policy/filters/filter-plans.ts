@@ -10,7 +10,7 @@ import { type FactsOf, factsOf, isOfOneValue, isValueTest, type ValueTest } from
 import type { Condition, Exists } from '../condition.ts';
 import { STORED_ROOTS } from '../condition.ts';
 import type { Where } from '../emit/value-places.ts';
-import { whereOf } from '../emit/where.ts';
+import { requiredElement, whereOf } from '../emit/where.ts';
 import { isSeparable } from '../hoisting.ts';
 import { lower } from '../lower/lower.ts';
 import { type Binding, type RequestPlan, requestPlanOf } from '../lower/specialise.ts';
@@ -210,6 +210,13 @@ export class LoweredFilter {
     const listed = isLookedUp ? NO_LISTS : undefined;
     const hasTenant = printed.visibility.tenant !== undefined;
     return whereOf(this.cond, { ...printed, inUnion: false, range: test, listed, hasTenant });
+  }
+
+  /** The conditions without a column of the record that its conjuncts require. */
+  firsts(alias: string, visibility: Visibility): readonly Where[] {
+    const hasTenant = visibility.tenant !== undefined;
+    const printing = { alias, inUnion: false, visibility, hasTenant };
+    return conjunctsOf(this.cond).flatMap((part) => requiredElement(part, printing) ?? []);
   }
 
   /** The test of the column for one value, as a range. */

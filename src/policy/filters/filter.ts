@@ -357,6 +357,14 @@ export class AskedFilter {
     return this.#lowered.tested.has(column);
   }
 
+  /** The conditions of it that name no column of the record: where one fails, no record matches. */
+  placedFirsts<Request>(
+    alias: string,
+    { valuesOf, visibility }: Pick<PlacedFilter<Request>, 'valuesOf' | 'visibility'>,
+  ) {
+    return this.#lowered.firsts(alias, visibility).map((where) => where.placed(valuesOf, visibility.tenant));
+  }
+
   /** The test of the column alone, as a range. */
   placedRange<Request>(alias: string, column: string, valuesOf: (request: Request) => Values): Sql {
     return this.#lowered.range(alias, column, this.#visibility).placed(valuesOf);

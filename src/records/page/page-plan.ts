@@ -316,7 +316,9 @@ class PageStatements {
     this.#related = related.map((filter, i) => relatedCondition(listed, filter, ids[i]));
     const target = ({ relation }: RelatedFilter, i: number): readonly Sql[] =>
       relation.kind === 'many_to_many' ? [isTargetReadable(listed, { relation, id: ids[i] })] : [];
-    this.#first = page.way === undefined ? [] : related.flatMap(target);
+    const firsts = (filter: AskedFilter, i: number): readonly Sql[] =>
+      filter.placedFirsts('t', { visibility, valuesOf: ({ page: asked }: PageValues) => asked.filters[i]!.values });
+    this.#first = page.way === undefined ? [] : [...related.flatMap(target), ...filters.flatMap(firsts)];
     const link = linkFilterOf(related);
     const from = link === undefined ? -1 : related.indexOf(link);
     const links = link && linkedRows(listed, { relation: link.relation, id: ids[from] });

@@ -315,11 +315,11 @@ class PlanSession {
     return isTooMany(most, others, few) ? this.#tooMany(list, measured, others) : undefined;
   }
 
-  /** Finds the smallest list that still shows the same. */
+  /** Finds the smallest list that still shows the same of the same statement. */
   async shrunk(list: AskedList, found: Found): Promise<Found> {
     for (const smaller of smallerLists(list)) {
       const other = await this.examine(smaller).catch(() => undefined);
-      if (other !== undefined && other.cause.split(' ')[0] === found.cause.split(' ')[0])
+      if (other !== undefined && other.cause.split(':')[0] === found.cause.split(':')[0])
         return this.shrunk(smaller, other);
     }
     return found;
