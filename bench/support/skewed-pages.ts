@@ -193,6 +193,14 @@ const CASES: readonly Case[] = [
     best: foldersOf(isLabelled(PUBLISHED)),
   },
   {
+    title: 'folders, name starts with "folder 49"',
+    collection: 'folders',
+    filter: 'name starts with "folder 49"',
+    best: `WITH m AS MATERIALIZED (SELECT f.* FROM folders f WHERE f.name LIKE 'folder 49%' ORDER BY f.id)
+      SELECT m.* FROM m WHERE EXISTS (
+        SELECT 1 FROM tasks k WHERE k.folder_id = m.id AND k.owner_id = $1 OFFSET 0) ORDER BY m.id LIMIT 21`,
+  },
+  {
     title: 'tasks, of which the last are open',
     collection: 'tasks',
     best: `WITH m AS MATERIALIZED (SELECT * FROM tasks b WHERE b.owner_id = $1 AND NOT b.done)

@@ -256,7 +256,16 @@ export class Estimate {
       this.#found(rows * shareOf(this.#table, test), columns.get(test.column)?.clustering),
     );
     if (read.length === 0) return undefined;
-    return { cost: Math.min(...read) + rows * this.#filtered * this.#ruled, way: { kind: 'gathered', by: 'filters' } };
+    const { cost, ...ordered } = this.#ruledOf(rows * this.#filtered);
+    return { cost: Math.min(...read) + cost, way: { kind: 'gathered', by: 'filters', ...ordered } };
+  }
+
+  /** The rule is tested for these rows, or for the first of them in the order of the page, if they are few. */
+  #ruledOf(found: number): { readonly cost: number; readonly isOrdered?: true } {
+    const { isById, order, most } = this.#question;
+    const isOrdered = this.#ruled > 0 && (isById || order !== undefined) && found <= MOST_FILTERED;
+    if (!isOrdered) return { cost: found * this.#ruled };
+    return { cost: found * SCANNED + Math.min(found, (UNEVEN * most) / this.#permitted) * this.#ruled, isOrdered };
   }
 
   /** All rows that the filters find, by the estimate of the database. */
@@ -267,13 +276,16 @@ export class Estimate {
     // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
     const [related] = opaque.kind === 'related' ? opaque.lookUps : [];
     const read = related && (this.#statisticsOf(related.table)?.rows ?? Number.POSITIVE_INFINITY) * SCANNED;
-    const cost = Math.min(found, (read ?? found) + opaque.rows * RANGE) + opaque.rows * (WALKED + this.#ruled);
+    const { cost: ruled, ...ordered } = this.#ruledOf(opaque.rows);
+    const cost = Math.min(found, (read ?? found) + opaque.rows * RANGE) + opaque.rows * WALKED + ruled;
     // The keys may be many more than the rows that other filters leave.
     const isByKeys = opaque.kind === 'related' && filters.length === 0;
     const keys = LENGTHS.find((each) => each * RANGE * TRY <= found) ?? LENGTHS.at(-1)!;
     return {
       cost,
-      way: isByKeys ? { kind: 'gathered', by: 'keys', keys } : { kind: 'gathered', by: 'filters' },
+      way: isByKeys
+        ? { kind: 'gathered', by: 'keys', keys, ...ordered }
+        : { kind: 'gathered', by: 'filters', ...ordered },
     };
   }
 

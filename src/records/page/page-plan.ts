@@ -12,7 +12,7 @@ import {
   type PlacedFilter,
 } from '../../policy/filters/filter.ts';
 import type { Row } from '../../policy/types.ts';
-import { join, Place, plannedFor, type Sql, SqlForm, sql, tested } from '../../sql.ts';
+import { join, Place, plannedFor, raw, type Sql, SqlForm, sql, tested } from '../../sql.ts';
 import {
   type AccessContext,
   accessIn,
@@ -438,8 +438,16 @@ class PageStatements {
   }
 
   /** The rows of the filters that are found first, with the conditions that are tested on them. */
-  #gatheredBy({ by }: Extract<PageWay, { kind: 'gathered' }>, others: readonly Sql[]) {
+  #gatheredBy({ by, isOrdered }: Extract<PageWay, { kind: 'gathered' }>, others: readonly Sql[]) {
     const after = this.#after(this.keyset);
+    if (isOrdered) {
+      const { columns, order } = this.keyset;
+      return (filters: readonly Sql[]): RowSelection => {
+        const found = this.#rows.where(...filters, ...after, ...others);
+        const fenced = sql`(SELECT ${join([raw('t.*'), ...columns], ', ')} FROM ${found} ORDER BY ${order} OFFSET 0) AS t`;
+        return { rows: selectedFrom(fenced), conditions: conditionOf(this.#rule) };
+      };
+    }
     const rest = [...after, ...this.#whole];
     // A rule of the row alone is tested before the filters look up other rows, and chooses no index.
     const [first, then] =
@@ -450,9 +458,7 @@ class PageStatements {
           : [rest.map(tested), others];
     return (filters: readonly Sql[]): RowSelection => {
       const fenced = sql`(SELECT t.* FROM ${this.#rows.where(...filters, ...first)} OFFSET 0) AS t`;
-      const where = (...conditions: readonly Sql[]): Sql =>
-        conditions.length === 0 ? fenced : sql`${fenced} WHERE ${join(conditions, ' AND ')}`;
-      return { rows: { where }, conditions: then };
+      return { rows: selectedFrom(fenced), conditions: then };
     };
   }
 
@@ -504,6 +510,11 @@ class PageStatements {
 
 /** The rows of a walk that fills a first page where about half of the rows match. */
 const SHORT_WALK = 50;
+
+/** The rows of a subquery. */
+const selectedFrom = (from: Sql): RowSelection['rows'] => ({
+  where: (...conditions) => (conditions.length === 0 ? from : sql`${from} WHERE ${join(conditions, ' AND ')}`),
+});
 
 interface RowSelection {
   readonly rows: Pick<ScopedRows, 'where'>;

@@ -54,6 +54,8 @@ interface GatheredWay extends Walking {
   readonly by: 'filters' | 'keys' | 'all';
   /** The most keys. */
   readonly keys: number;
+  /** The rows are in the order of the page before the rule is tested. */
+  readonly isOrdered: boolean;
 }
 
 export interface PageChoice {
@@ -199,8 +201,16 @@ function wayOf(chosen: Exclude<ChosenWay, undefined>, most: number): PageWay {
   const within = chosen.within && rangeOf(chosen.within);
   const after = `${walk} ${within?.text}`;
   if (chosen.kind === 'gathered') {
-    const { by, keys = 0 } = chosen;
-    return { kind: 'gathered', by, keys, walk, within, text: `gathered ${by} ${keys} ${after}` };
+    const { by, keys = 0, isOrdered = false } = chosen;
+    return {
+      kind: 'gathered',
+      by,
+      keys,
+      isOrdered,
+      walk,
+      within,
+      text: `gathered ${by} ${keys} ${isOrdered} ${after}`,
+    };
   }
   const ways = chosen.branches.map(({ place }) => place).join('');
   // A longer range has the same first ids.

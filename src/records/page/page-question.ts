@@ -32,6 +32,8 @@ export interface Gathered extends AfterWalk {
   readonly by: 'filters' | 'keys' | 'all';
   /** The most keys; where there are more, the filters find the rows. */
   readonly keys?: number | undefined;
+  /** The rows of the filters are few, and in order before the rule looks up related rows: the first that fill the page end it. */
+  readonly isOrdered?: true;
 }
 
 export interface PageQuestion {

@@ -135,7 +135,7 @@ const asked = fc.record({
     roles: mostly<readonly string[]>(['member'], fc.constant(['member', 'admin'])),
   }),
   query: mostly<Readonly<Record<string, string>>>({}, fc.constantFrom<Row>({ label: 'x' }, { kinds: 'a' }) as never),
-  way: fc.nat(3),
+  way: fc.nat(4),
 });
 type Asked = typeof asked extends fc.Arbitrary<infer A> ? A : never;
 /** A request, and one that differs in one part at most. */
@@ -187,6 +187,7 @@ const WAYS: readonly ChoosesWay[] = [
   ({ branches }) => branches && { kind: 'branches', branches },
   ({ branches }) => branches && { kind: 'branches', branches: branches.map(lastOf), walk: 2 },
   () => ({ kind: 'gathered', by: 'all', walk: 3 }),
+  () => ({ kind: 'gathered', by: 'filters', isOrdered: true }),
 ];
 
 const VALUES: Row = { title: 'x', score: 1 };

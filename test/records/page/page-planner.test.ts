@@ -321,6 +321,21 @@ describe('the way to a page', () => {
     expect(shortestWay(narrowed, (table) => known.get(table))).toEqual({ kind: 'gathered', by: 'filters' });
   });
 
+  it('few rows of a filter are in order before a rule looks up others for them', () => {
+    const known = tables(100_000);
+    const wayTo = (rows: number, lookUps: PageQuestion['lookUps'], order?: PageQuestion['order']) => {
+      const all = { rows, cost: 1_000_000 };
+      const opaque = { ...ofFilter({ rows, cost: 10_000, kind: 'mixed', lookUps: [] }), all };
+      const isById = order === undefined;
+      const question = { ...QUESTION, branches: undefined, isById, order, lookUps, opaque };
+      const way = shortestWay(question, (table) => known.get(table));
+      return way?.kind === 'gathered' && way.isOrdered === true;
+    };
+    const byBody = { column: 'body', isWhole: true };
+    expect([wayTo(1_000, [TARGET]), wayTo(1_000, [TARGET], byBody)]).toEqual([true, true]);
+    expect([wayTo(1_000, []), wayTo(50_000, [TARGET])]).toEqual([false, false]);
+  });
+
   it('a list of keys is the longer the more the other ways cost', () => {
     const known = tables(100_000);
     const keysFor = (cost: number) => {
@@ -695,6 +710,8 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       ({ branches }) => branches && { kind: 'branches', branches, walk: 1_000 },
       ({ filters }) => ({ kind: 'range', of: filters[0]! }),
       () => ({ kind: 'gathered', by: 'filters' }),
+      () => ({ kind: 'gathered', by: 'filters', isOrdered: true }),
+      () => ({ kind: 'gathered', by: 'filters', isOrdered: true, walk: 5 }),
       () => ({ kind: 'gathered', by: 'all', walk: 5 }),
     ];
     const texts = new Set<string>();
