@@ -125,6 +125,11 @@ export class ChangeLog {
     return this.#page({ from, most: MOST_READ }, lane, Number.POSITIVE_INFINITY);
   }
 
+  /** The same of some sources, but one page at most. */
+  readOf(from: Snapshot, sources: readonly string[]): Promise<LogPage> {
+    return this.#page({ from, sources, most: this.#bounds.entries }, 'urgent');
+  }
+
   /**
    * The same entries, however many, in pages that divide no commit of a record. The first one has the snapshot of all.
    */

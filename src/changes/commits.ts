@@ -1,6 +1,6 @@
 /** The entries of a page as changes of records: one for each record and commit. */
 import type { Cells } from '../database/contract.ts';
-import type { ChangeEntry, LogPage, Moment } from './change-log.ts';
+import type { ChangeEntry, ChangeLog, LogPage, Moment } from './change-log.ts';
 
 /** A record before and after a commit; null: there is none. */
 export interface RecordChange {
@@ -27,6 +27,11 @@ export interface ChangeBatch {
   readonly foreign: ReadonlySet<string>;
 }
 
+interface BatchReading {
+  readonly log: Pick<ChangeLog, 'readOf'>;
+  readonly shapes: ReadonlyMap<string, string>;
+}
+
 /** @param shapes of the sources that the schema has */
 export function changeBatchOf(from: Moment, page: LogPage, shapes: ReadonlyMap<string, string>): ChangeBatch {
   const changes = new Map<string, Map<string, RecordChange>>();
@@ -49,6 +54,17 @@ export function changeBatchOf(from: Moment, page: LogPage, shapes: ReadonlyMap<s
     foreign,
   };
 }
+
+type LaterChanges = (sources: readonly string[]) => Promise<ChangeBatch>;
+
+/** Reads the changes of some sources behind a batch. More than a page of them are any number. */
+export const laterThan =
+  ({ log, shapes }: BatchReading, { to }: ChangeBatch): LaterChanges =>
+  async (sources) => {
+    const page = await log.readOf(to.snapshot, sources);
+    const batch = changeBatchOf(to, page, shapes);
+    return page.isCut ? { ...batch, bulk: new Set(sources) } : batch;
+  };
 
 function addEntry(changes: Map<string, Map<string, RecordChange>>, entry: ChangeEntry, id: string): void {
   const { source, seq, xid, before, after } = entry;

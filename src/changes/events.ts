@@ -10,6 +10,7 @@ import type { Collection, HasOne, ManyToMany } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
 import type { Audience, SeenRow } from './audience.ts';
 import type { ChangeBatch, RecordChange } from './commits.ts';
+import { RelatedChanges } from './related-changes.ts';
 
 export type ResetReason = 'position' | 'caller' | 'related' | 'schema' | 'bulk';
 export type EventType = 'ready' | 'enter' | 'change' | 'leave' | 'reset';
@@ -49,7 +50,10 @@ interface LoadedChanges {
   readonly changes: readonly SeenChange[];
   /** The newest state of each record. */
   readonly newest: ReadonlyMap<string, SeenRow | undefined>;
-  readonly related: Related;
+  /** The rows that decisions read besides the record. */
+  readonly rows: Related;
+  /** The changes of such rows: those of the batch, and those that came until the rows were loaded. */
+  readonly related: readonly RelatedChanges[];
 }
 
 /** The changes of a collection for some audiences. */
@@ -59,6 +63,8 @@ export interface AskedChanges {
   readonly audiencesOf: (rows: readonly Row[]) => readonly Audience[];
   /** The newest state of a record is that of the table, which later batches may have changed. Default: that of the batch. */
   readonly isReplay?: boolean;
+  /** The changes of these sources that the snapshot of the batch does not see. */
+  readonly laterOf?: (sources: readonly string[]) => Promise<ChangeBatch>;
 }
 
 /** The changes of one collection in a batch, with the rows that its audiences need. */
@@ -66,16 +72,15 @@ export class CollectionChanges {
   readonly #batch: ChangeBatch;
   readonly #changes: readonly SeenChange[];
   readonly #newest: LoadedChanges['newest'];
-  readonly #related: Related;
-  readonly #store: Store;
-  readonly #rows = new Map<string, readonly Row[]>();
+  readonly #rows: Related;
+  readonly #related: readonly RelatedChanges[];
   readonly #key: ReturnType<typeof keyKindOf>;
 
-  private constructor(store: Store, batch: ChangeBatch, { collection, changes, newest, related }: LoadedChanges) {
-    this.#store = store;
+  private constructor(batch: ChangeBatch, { collection, changes, newest, rows, related }: LoadedChanges) {
     this.#batch = batch;
     this.#changes = changes;
     this.#newest = newest;
+    this.#rows = rows;
     this.#related = related;
     this.#key = keyKindOf(collection);
   }
@@ -84,7 +89,7 @@ export class CollectionChanges {
   static async of(
     store: Store,
     batch: ChangeBatch,
-    { collection, audiencesOf, isReplay = false }: AskedChanges,
+    { collection, audiencesOf, isReplay = false, laterOf }: AskedChanges,
   ): Promise<CollectionChanges> {
     const { name } = collection;
     const shape = store.shape(name);
@@ -111,8 +116,12 @@ export class CollectionChanges {
     const needs = distinct(asking.flatMap((audience) => audience.needs));
     const requested = together(asking.flatMap((audience) => audience.requested));
     const source = { store, q: store.db, tenant: undefined };
-    const related = await loadRelatedRows(source, [{ collection: name, rows, needs }], requested);
-    return new CollectionChanges(store, batch, { collection, changes, newest, related });
+    const loaded = await loadRelatedRows(source, [{ collection: name, rows, needs }], requested);
+    // A record as it was must not meet a related row as it is since: no list has shown both.
+    const sources = new Set(asking.flatMap((audience) => [...audience.related]));
+    const later = sources.size === 0 ? undefined : await laterOf?.([...sources]);
+    const related = [batch, ...(later === undefined ? [] : [later])].map((each) => new RelatedChanges(store, each));
+    return new CollectionChanges(batch, { collection, changes, newest, rows: loaded, related });
   }
 
   /** Without those of an audience that has to list again. */
@@ -127,34 +136,12 @@ export class CollectionChanges {
     const shown = shownSources(audience.collection);
     if (shown.some((source) => foreign.has(source))) return 'schema';
     if (shown.some((source) => bulk.has(source))) return 'bulk';
-    for (const source of audience.related) if (this.#mayDecide(source, audience)) return 'related';
-    return undefined;
-  }
-
-  #mayDecide(source: string, audience: Audience): boolean {
-    const { bulk, foreign, changes } = this.#batch;
-    if (bulk.has(source) || foreign.has(source)) return true;
-    const own = changes.get(source);
-    if (own === undefined) return false;
-    // A link has no values of its own that a rule could name.
-    if (!this.#store.schema.collections.has(source)) return true;
-    return audience.dependsOn(source, this.#rowsOf(source, own));
-  }
-
-  /** Read once for all audiences. */
-  #rowsOf(source: string, changes: readonly RecordChange[]): readonly Row[] {
-    const known = this.#rows.get(source);
-    if (known !== undefined) return known;
-    const shape = this.#store.shape(source);
-    const cells = changes.flatMap(({ before, after }) => [before, after]).filter((each) => each !== null);
-    const rows = cells.map((each) => shape.row(each));
-    this.#rows.set(source, rows);
-    return rows;
+    return this.#related.some((changes) => changes.concern(audience)) ? 'related' : undefined;
   }
 
   /** An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. */
   #eventOf({ seq, xid, id, before, after }: SeenChange, audience: Audience): FeedEvent | undefined {
-    const related = this.#related;
+    const related = this.#rows;
     const newest = this.#newest.get(id);
     const wasListed = before !== undefined && audience.lists(before, related);
     const isListed = after !== undefined && audience.lists(after, related);

@@ -3,7 +3,7 @@ import type { Row } from '../policy/types.ts';
 import type { Store } from '../records/access-context.ts';
 import type { Audience } from './audience.ts';
 import type { ChangeLog } from './change-log.ts';
-import { type ChangeBatch, changeBatchOf } from './commits.ts';
+import { type ChangeBatch, changeBatchOf, laterThan } from './commits.ts';
 import { CollectionChanges, type ResetReason } from './events.ts';
 import type { FeedGroups } from './feed-groups.ts';
 import { endOf, type FeedObserver, type FeedSender, type ReachedMoment } from './feed-sender.ts';
@@ -44,6 +44,7 @@ export class Publisher {
   async #publish(batch: ChangeBatch, isReplay: boolean): Promise<void> {
     const { groups: all, store, sender, observer, isHeard } = this.#parts;
     const began = performance.now();
+    const laterOf = laterThan(this.#parts, batch);
     for (const name of all.collections) {
       const collection = store.schema.collections.get(name)!;
       let groups: readonly FeedGroup[] = [];
@@ -51,7 +52,7 @@ export class Publisher {
         groups = all.of(name, batch, rows);
         return groups.map(({ audience }) => audience);
       };
-      const asked = { collection, audiencesOf, isReplay };
+      const asked = { collection, audiencesOf, isReplay, laterOf };
       const changes = await whenServed(() => CollectionChanges.of(store, batch, asked), isHeard);
       for (const { members, audience } of groups) {
         if (this.#resetBy(changes, { members, audience }, batch)) continue;

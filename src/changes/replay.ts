@@ -1,7 +1,7 @@
 /** Sends one subscriber the events since its position, at the pace of its reader. */
 import type { Store } from '../records/access-context.ts';
 import type { ChangeLog, LogPage } from './change-log.ts';
-import { type ChangeBatch, changeBatchOf } from './commits.ts';
+import { type ChangeBatch, changeBatchOf, laterThan } from './commits.ts';
 import { type AskedChanges, CollectionChanges, type FeedEvent, type ResetReason } from './events.ts';
 import type { FeedGroups } from './feed-groups.ts';
 import type { FeedSender, ReachedMoment } from './feed-sender.ts';
@@ -89,11 +89,12 @@ export class Replay {
     const { groups } = this.#parts;
     const subscriber = this.#subscriber;
     const { collection } = subscriber.request;
+    const laterOf = laterThan(this.#parts, batch);
     let reached = sent;
     while (!subscriber.isEnded) {
       const audience = groups.audienceNow(subscriber);
       const isReplay = isOfMany || reached !== sent;
-      const asked = { collection, audiencesOf: () => [audience], isReplay };
+      const asked = { collection, audiencesOf: () => [audience], isReplay, laterOf };
       const changes = await this.#decided(batch, asked);
       const reason = changes.resetOf(audience);
       if (reason !== undefined) return reason;

@@ -39,7 +39,7 @@ export const FEED_FAULTS: readonly Fault[] = [
     'const isListed = after !== undefined || ',
   ),
   fault(EVENTS, 'an earlier state is shown that is hidden now', /\(after === newest \|\| [^)]*\)\)/, 'true'),
-  fault(EVENTS, 'a related change resets nobody', /return 'related'/, 'return undefined'),
+  fault(EVENTS, 'a related change resets nobody', /\? 'related' : undefined/, '? undefined : undefined'),
   fault(EVENTS, 'a has_one moves unseen', /if \(left\.length === 0\) return \[\];/, 'if (left.length >= 0) return [];'),
   fault(AUDIENCE, 'the groups of two callers are one', /\.map\(permitSpelling\)/, '.map(({ shape }) => shape)'),
   fault(AUDIENCE, 'the groups of two filters are one', /\[shape, values\]\),\n {6}members/, 'null),\n      members'),

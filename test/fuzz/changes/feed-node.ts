@@ -76,7 +76,9 @@ export class NearNode implements FeedNode {
       db: {
         ...db,
         rows: (statement, options) => {
-          if (options?.lane === 'urgent') node.#isRead = isStill();
+          // Behind a batch, the loop looks for later changes of some sources.
+          const isBatch = options?.lane === 'urgent' && !statement.text.includes('e.source = ANY');
+          if (isBatch) node.#isRead = isStill();
           return db.rows(statement, options);
         },
       },

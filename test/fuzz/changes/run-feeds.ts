@@ -106,10 +106,12 @@ export interface FeedCounts {
   events: number;
   resets: number;
   kills: number;
+  /** Worlds that a busy machine ended: the database could not be reached. */
+  lost: number;
 }
 
 export class FeedFuzz {
-  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0, kills: 0 };
+  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0, kills: 0, lost: 0 };
   readonly #world: FeedWorld;
   readonly #options: FuzzOptions;
   readonly #callers: readonly FeedCaller[];
@@ -211,6 +213,11 @@ export class FeedFuzz {
       }
     } catch (error) {
       const cause = error instanceof Error ? error.message : String(error);
+      if (cause.includes('the database cannot be reached')) {
+        await this.#forgetFailures();
+        this.counts.lost++;
+        return undefined;
+      }
       return [`world ${n}, seed ${seed}: ${policies[i]}`, cause, ...this.#log.slice(-14)].join('\n  ');
     } finally {
       for (const watcher of watchers) watcher.pause();
@@ -230,6 +237,12 @@ export class FeedFuzz {
   async #replaceDead(): Promise<void> {
     if (this.#far?.isDead !== true) return;
     await this.#far.close();
+    this.#far = undefined;
+  }
+
+  async #forgetFailures(): Promise<void> {
+    for (const { failures } of this.#near) failures.length = 0;
+    await this.#far?.close();
     this.#far = undefined;
   }
 

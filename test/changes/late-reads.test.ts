@@ -1,4 +1,4 @@
-/** Streams while the queue of the database is full: they wait for it, and lose nothing. */
+/** Reads of a batch that come late: a full queue refuses them, or other writes come between. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { asCaller, currentCaller, SERVICE } from '../../src/caller.ts';
@@ -29,6 +29,8 @@ const ANN = '00000001-0000-4000-8000-000000000000';
 let db: Database;
 let feeds: ChangeFeeds;
 let isFull = false;
+/** Runs before the next read of related rows. */
+let before: (() => Promise<unknown>) | undefined;
 let refused = 0;
 /** The callers whose places the reads took. */
 const readers = new Set<string>();
@@ -38,12 +40,18 @@ beforeAll(async () => {
   db = await openDatabase({});
   await applyMigration(db, schema);
   await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${TEAM}', true)`));
-  const rows: Database['rows'] = (statement, options) => {
+  const rows: Database['rows'] = async (statement, options) => {
     readers.add(currentCaller().id);
     // The queue of urgent reads is another one.
-    if (!isFull || options?.lane === 'urgent') return db.rows(statement, options);
-    refused++;
-    return Promise.reject(new QueueFull(1_000));
+    if (options?.lane === 'urgent') return db.rows(statement, options);
+    if (isFull) {
+      refused++;
+      throw new QueueFull(1_000);
+    }
+    const work = before;
+    before = undefined;
+    await work?.();
+    return db.rows(statement, options);
   };
   vi.useFakeTimers({ toFake: ['setInterval'] });
   const onError = (_: string, error: unknown) => errors.push(error);
@@ -85,6 +93,13 @@ function open(since?: string) {
   stream.leave = () => feeds.leave(subscriber, 'reader');
   return stream;
 }
+
+/** The record leaves its team in the commit that opens the team: no list ever shows it. */
+const openTeam = () =>
+  db.transaction(async (tx) => {
+    await tx.run(raw('UPDATE notes SET team_id = NULL'));
+    await tx.run(raw('UPDATE teams SET open = true'));
+  });
 
 async function left(): Promise<string> {
   const stream = open();
@@ -129,8 +144,34 @@ test('a stream that its reader has left asks no more', async () => {
   const stream = open(since);
   await until('a refusal', () => refused > 0);
   stream.leave();
-  const before = refused;
+  const asked = refused;
   await pause(1_100);
   isFull = false;
-  expect([stream.ends, stream.seen, refused]).toEqual([['reader'], [], before]);
+  expect([stream.ends, stream.seen, refused]).toEqual([['reader'], [], asked]);
+});
+
+test('a related row that changes behind a batch shows no record as it was before', async () => {
+  const stream = open();
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  await db.run(raw('UPDATE teams SET open = false'));
+  await feeds.look();
+  await insert('hidden');
+  before = openTeam;
+  await feeds.look();
+  expect(stream.seen).toEqual(['ready', 'reset', 'reset']);
+  stream.leave();
+});
+
+test('nor does one that changes behind a replay', async () => {
+  await db.run(raw('UPDATE teams SET open = false'));
+  const since = await left();
+  await insert('hidden');
+  // The first read is that of the log.
+  before = async () => {
+    before = openTeam;
+  };
+  const stream = open(since);
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  expect(stream.seen).toEqual(['reset', 'ready']);
+  stream.leave();
 });
