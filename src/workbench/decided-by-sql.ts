@@ -5,7 +5,15 @@ import { heldColumn } from '../policy/condition.ts';
 import { fold, foldedColumn } from '../policy/fold.ts';
 import { scalarOf } from '../policy/scalar-types.ts';
 import { rowsOf } from '../policy/stored-rows.ts';
-import { type BelongsTo, type Catalog, type CatalogCollection, keyOf, type Policy, type Row } from '../policy/types.ts';
+import {
+  type BelongsTo,
+  type Catalog,
+  type CatalogCollection,
+  idOf,
+  keyOf,
+  type Policy,
+  type Row,
+} from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import { ident, join, param, raw, type Sql, type SqlType, schemasOfTables, sql, tableIdent } from '../sql.ts';
 
@@ -53,15 +61,23 @@ async function fillTables(world: World, catalog: Catalog, ask: Ask): Promise<voi
   const stored = (relation: BelongsTo): ReplayedColumn => storedIn(relation, world, catalog);
   for (const collection of collections.values()) {
     const rows = world.rows.get(collection.name) ?? [];
-    await makeTable(ask, tableIdent(collection.table), { columns: replayedColumns(collection, stored), rows });
+    await makeTable(ask, tableIdent(collection.table), { columns: replayedColumns(collection, catalog, stored), rows });
     for (const relation of collection.relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const links = world.links.filter(
         (link) => link.collection === collection.name && link.relation === relation.name,
       );
       const columns = [
-        { name: relation.sourceColumn, type: 'uuid', value: ({ owner }: Row) => owner },
-        { name: relation.targetColumn, type: 'uuid', value: ({ element }: Row) => element },
+        {
+          name: relation.sourceColumn,
+          type: replayedIdType(catalog, collection.name),
+          value: ({ owner }: Row) => owner,
+        },
+        {
+          name: relation.targetColumn,
+          type: replayedIdType(catalog, relation.collection),
+          value: ({ element }: Row) => element,
+        },
       ] as const;
       await makeTable(ask, ident(relation.linkTable), { columns, rows: links as unknown as readonly Row[] });
     }
@@ -69,7 +85,7 @@ async function fillTables(world: World, catalog: Catalog, ask: Ask): Promise<voi
   const collection = collections.get(world.collection)!;
   if (world.written !== undefined)
     await makeTable(ask, ident(WRITTEN_TABLE), {
-      columns: [...replayedColumns(collection), ...heldOf(collection)],
+      columns: [...replayedColumns(collection, catalog), ...heldOf(collection, catalog)],
       rows: [world.written],
     });
 }
@@ -92,17 +108,19 @@ async function makeTable(ask: Ask, table: Sql, { columns, rows }: WorldContent):
 }
 
 /** A written record is one as policies read it: its references are ids. */
-const idIn = ({ name, column }: BelongsTo): ReplayedColumn => ({
+const idIn = ({ name, column, collection }: BelongsTo, catalog: Catalog): ReplayedColumn => ({
   name: column,
-  type: 'uuid',
+  type: replayedIdType(catalog, collection),
   value: (row) => own(row, name),
 });
 
+const replayedIdType = (catalog: Catalog, collection: string): SqlType => scalarOf(idOf(catalog, collection)).sqlType;
+
 /** The column of the table: it may have another value of the related record than its id. */
-function storedIn(relation: BelongsTo, world: World, { collections }: Catalog): ReplayedColumn {
+function storedIn(relation: BelongsTo, world: World, catalog: Catalog): ReplayedColumn {
   const { name, column, collection, references } = relation;
-  const field = references && collections.get(collection)?.fields.get(references.field);
-  if (field === undefined) return idIn(relation);
+  const field = references && catalog.collections.get(collection)?.fields.get(references.field);
+  if (field === undefined) return idIn(relation, catalog);
   const value = (row: Row): unknown => {
     const target = world.rows.get(collection)?.find(({ id }) => id === own(row, name));
     return target && own(target, field.name);
@@ -110,9 +128,14 @@ function storedIn(relation: BelongsTo, world: World, { collections }: Catalog): 
   return { name: column, type: scalarOf(field.type).sqlType, value };
 }
 
-function replayedColumns(collection: CatalogCollection, referenceIn = idIn): readonly ReplayedColumn[] {
+function replayedColumns(
+  collection: CatalogCollection,
+  catalog: Catalog,
+  referenceIn = (relation: BelongsTo) => idIn(relation, catalog),
+): readonly ReplayedColumn[] {
   const { fields, relations } = collection;
-  const columns: ReplayedColumn[] = [{ name: keyOf(collection).column, type: 'uuid', value: ({ id }) => id }];
+  const key = { name: keyOf(collection).column, type: replayedIdType(catalog, collection.name) };
+  const columns: ReplayedColumn[] = [{ ...key, value: ({ id }) => id }];
   for (const { name, column, type, search } of fields.values()) {
     columns.push({ name: column, type: scalarOf(type).sqlType, value: (row) => own(row, name) });
     const folded = (row: Row): unknown => {
@@ -126,11 +149,14 @@ function replayedColumns(collection: CatalogCollection, referenceIn = idIn): rea
 }
 
 /** The partners and members that a written record names itself. */
-function heldOf({ relations }: CatalogCollection): readonly ReplayedColumn[] {
+function heldOf({ relations }: CatalogCollection, catalog: Catalog): readonly ReplayedColumn[] {
   return [...relations.values()].flatMap((relation): readonly ReplayedColumn[] => {
+    const type = replayedIdType(catalog, relation.collection);
     const value = (row: Row): unknown => own(row, relation.name);
-    if (relation.kind === 'has_one') return [{ name: heldColumn(relation), type: 'uuid', value }];
-    return relation.kind === 'many_to_many' ? [{ name: heldColumn(relation), type: 'uuid[]', value }] : [];
+    if (relation.kind === 'has_one') return [{ name: heldColumn(relation), type, value }];
+    return relation.kind === 'many_to_many'
+      ? [{ name: heldColumn(relation), type: `${type}[]` as SqlType, value }]
+      : [];
   });
 }
 
@@ -146,7 +172,7 @@ async function decidesInSql(rules: readonly Policy[], world: World, { catalog, a
     const residual = rule.specialise(world.request);
     const isWritten = world.action === 'create';
     const from = isWritten ? ident(WRITTEN_TABLE) : rowsOf(collection);
-    const id = param('uuid', (world.record ?? world.written)!.id);
+    const id = param(replayedIdType(catalog, world.collection), (world.record ?? world.written)!.id);
     const both = world.action === 'update' ? sql`, ${ident(WRITTEN_TABLE)} AS next` : sql``;
     const conditions = [
       residual.where('record', rule.namesNext || isWritten ? (isWritten ? 'record' : 'next') : undefined),

@@ -94,12 +94,21 @@ function withoutChange(world: World, { collections }: Catalog): readonly World[]
   });
 }
 
-/** A row whose member is null, where the schema lets it be. */
+/** A row whose member is null, where the schema lets it be. A reference by another field than the id needs its value. */
 function withoutValue(world: World, { collections }: Catalog): readonly World[] {
+  const referredTo = new Set(
+    [...collections.values()].flatMap(({ relations }) =>
+      [...relations.values()].flatMap((relation) =>
+        relation.kind === 'belongs_to' && relation.references !== undefined
+          ? [`${relation.collection} ${relation.references.field}`]
+          : [],
+      ),
+    ),
+  );
   const stored = [...world.rows].flatMap(([name, rows]) =>
     rows.flatMap((row) =>
       worldColumns(collections.get(name)!).flatMap((column) =>
-        column.required || (own(row, column.name) ?? null) === null
+        column.required || referredTo.has(`${name} ${column.name}`) || (own(row, column.name) ?? null) === null
           ? []
           : [withNull(world, { name, row }, column.name)],
       ),

@@ -124,7 +124,7 @@ function storedMembersIn({ fields, relations }: UniqueMembers): readonly (Field 
   return [...fields.values(), ...references];
 }
 
-const columnsOf = (member: Field | BelongsTo): readonly string[] =>
+const ownColumnsOf = (member: Field | BelongsTo): readonly string[] =>
   ('columns' in member ? member.columns : undefined) ?? [member.column];
 
 /** The tenant, the members that it is unique within, and the member itself: each once. */
@@ -133,7 +133,7 @@ function uniqueKey(collection: UniqueMembers, member: Field | BelongsTo): readon
     const found = collection.fields.get(name) ?? collection.relations.get(name);
     return found !== undefined && 'column' in found ? [found.column] : [];
   });
-  return [...new Set([...tenantColumns(collection), ...within, ...columnsOf(member)])];
+  return [...new Set([...tenantColumns(collection), ...within, ...ownColumnsOf(member)])];
 }
 
 /** The first columns of every key and index. */

@@ -13,7 +13,7 @@ import { check } from '../../../src/policy/check/checker.ts';
 import { compileChecked } from '../../../src/policy/compile.ts';
 import type { Action, Catalog, Policy, Related } from '../../../src/policy/types.ts';
 import { smallestWorld } from '../../../src/workbench/smallest-world.ts';
-import { relatedOf } from '../../oracle/database.ts';
+import { type Id, relatedOf } from '../../oracle/database.ts';
 import { printShortfalls } from '../floor.ts';
 import type { Setting } from '../policies/policies.ts';
 import { Random } from '../random.ts';
@@ -152,14 +152,14 @@ function compiled(expr: Expr, setting: Setting): Policy | undefined {
 }
 
 function relatedIn(catalog: Catalog, { rows, links }: World): Related {
-  const pairs = new Map<string, (readonly [string, string])[]>();
+  const pairs = new Map<string, (readonly [Id, Id])[]>();
   for (const { name, relations } of catalog.collections.values())
     for (const relation of relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const own = links.filter((link) => link.collection === name && link.relation === relation.name);
       pairs.set(
         relation.linkTable,
-        own.map(({ owner, element }) => [owner, element] as const),
+        own.map(({ owner, element }) => [owner, element] as readonly [Id, Id]),
       );
     }
   return relatedOf(catalog, { rows, links: pairs });

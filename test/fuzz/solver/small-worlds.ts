@@ -40,8 +40,7 @@ const INCLUDES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export function smallWorld(random: Random): SmallWorld {
-  // The verdict about other ids is `unknown`.
-  const made = randomWorld(random, ROWS, ['uuid'], 0);
+  const made = randomWorld(random, ROWS);
   const roles = new Map(Object.entries(INCLUDES).map(([name, includes]) => [name, { name, includes }]));
   const world = { ...made, catalog: { ...made.catalog, roles } };
   const ids = new Map([...world.data.rows].map(([name, rows]) => [name, rows.map(({ id }) => id as string)]));

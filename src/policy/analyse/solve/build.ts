@@ -1,6 +1,6 @@
 /** Gives the values that a search left open, so that a branch becomes a world of rows. */
 import type { Scalar } from '../../values.ts';
-import { uuidNumber, valuesWithin } from './domains.ts';
+import { idNumber, valuesWithin } from './domains.ts';
 import type { Rows } from './rows.ts';
 import type { Terms } from './terms.ts';
 import { meetsPart, textsWith } from './text-parts.ts';
@@ -9,6 +9,7 @@ import {
   type RowVariable,
   rootOf,
   rowRoot,
+  type StoredRow,
   type Term,
   type TextPart,
   type WrittenVariables,
@@ -57,17 +58,17 @@ class Assignment {
   *#candidates(term: Term): Iterable<Scalar> {
     if (term.value !== undefined) return yield term.value;
     if (term.allowed !== undefined) return yield* term.allowed;
+    if (term.idOf !== undefined) {
+      const { uuid } = rowRoot(term.idOf);
+      if (uuid !== undefined) yield term.domain.kind === 'number' ? Number(uuid) : uuid;
+      return;
+    }
     const low = this.#lowOf(term);
     const range = { low, high: term.high, isWhole: term.isWhole, step: term.step };
     if (term.domain.kind !== 'text') {
       const count = 4 + term.excluded.length + term.different.length;
       for (const { holds, needle } of term.parts) if (holds) yield centreOf(String(needle));
       return yield* valuesWithin(term.domain, range, count);
-    }
-    if (term.idOf !== undefined) {
-      const id = rowRoot(term.idOf).uuid;
-      if (id !== undefined) yield id;
-      return;
     }
     const needleOf = (needle: Term) => this.#values.get(rootOf(needle)) as string | undefined;
     let count = 0;
@@ -139,15 +140,36 @@ function inOrder(roots: ReadonlySet<Term>): readonly Term[] {
 
 export const termsOfRow = (row: RowVariable): readonly Term[] => [...rowRoot(row).columns.values()];
 
-/** Gives ids to the rows that have none. */
-export function giveIds(rows: Rows, written: WrittenVariables | undefined): void {
+/** Gives ids to the rows that have none. False: two records would have one id. */
+export function giveIds(rows: Rows, written: WrittenVariables | undefined, terms: readonly Term[]): boolean {
   let count = 0;
-  const all = written === undefined ? rows.all : [...rows.all, rows.rowOf(written.id)];
-  const taken = new Set(all.map(({ uuid }) => uuid));
+  const all = new Set(written === undefined ? rows.all : [...rows.all, rows.rowOf(written.id)]);
+  const taken = new Set(Array.from(all, ({ uuid }) => uuid));
+  const give = (row: StoredRow, id: string): void => {
+    rows.trail.set(row, 'uuid', id);
+    taken.add(id);
+  };
+  for (const term of new Set(terms.map(rootOf))) {
+    const row = term.idOf && rowRoot(term.idOf);
+    if (row?.uuid !== undefined || row === undefined) continue;
+    const wanted = valuesOfId(term).find((value) => !taken.has(String(value)) && rows.terms.fits(term, value));
+    if (wanted !== undefined) give(row, String(wanted));
+  }
   for (const row of all) {
     if (row.uuid !== undefined) continue;
-    let id = uuidNumber(++count);
-    while (taken.has(id)) id = uuidNumber(++count);
-    rows.trail.set(row, 'uuid', id);
+    const type = rows.idType(row.collection);
+    let id = idNumber(type, ++count);
+    while (taken.has(id)) id = idNumber(type, ++count);
+    give(row, id);
   }
+  const ids = Array.from(all, ({ collection, uuid }) => `${collection} ${uuid}`);
+  return new Set(ids).size === ids.length;
+}
+
+/** Values that a term may ask of the id that it equals; none: any id will do. */
+function valuesOfId({ value, allowed, domain, low, high, isWhole, step, excluded }: Term): readonly Scalar[] {
+  if (value !== undefined) return [value];
+  if (allowed !== undefined) return allowed;
+  if (domain.kind !== 'number' || (low === undefined && high === undefined)) return [];
+  return valuesWithin(domain, { low, high, isWhole, step }, 8 + excluded.length);
 }

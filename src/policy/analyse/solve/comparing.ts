@@ -16,6 +16,7 @@ import type {
 import { movedNow, type Scalar } from '../../values.ts';
 import { elementsPath, isList, isOfCaller, isRolesOfCaller, ofCaller } from '../../visit.ts';
 import type { ListVariable } from './asked-request.ts';
+import { isIdText } from './domains.ts';
 import { all, atom, CUT, constantly, type Formula, NO, someOf } from './formula.ts';
 import type { CountedQuestion, Names, Paths, Proposition } from './questions.ts';
 import { BLANK, rootOf, Term } from './variables.ts';
@@ -232,6 +233,7 @@ export class ComparisonFormulas {
   /** A text beside an id. */
   #isId(text: Term, id: Term, isSame: boolean): Formula {
     const { rows } = this.#of;
+    if ((text.domain.kind === 'number') !== isNumeric(rows.idType(id.collection!))) return CUT;
     return atom(() => {
       if (!rows.terms.present(id) || !rows.terms.present(text)) return false;
       return isSame ? rows.terms.isId(text, rows.rowOf(id)) : rows.terms.isNoId(text, rows.rowOf(id));
@@ -272,6 +274,9 @@ export class ComparisonFormulas {
 
   #ofId(op: CompareOp, term: Term, { value }: Known): Formula {
     const { rows } = this.#of;
+    if (OPERATORS[op].direction !== undefined) return CUT;
+    if (!isIdText(rows.idType(term.collection!), String(value)))
+      return isMember(OPERATORS[op]) ? NO : rows.presence(term);
     const id = (): Term => rows.named(term.collection!, String(value)).id;
     const same = (): boolean => rows.terms.same(term, id());
     const differ = (): boolean => rows.terms.differ(term, id());
@@ -338,6 +343,7 @@ export class ComparisonFormulas {
 
   /** The elements that a value of the type can equal. */
   #elements({ domain: { type } }: Term, { value, exact }: LiteralOperand): readonly Scalar[] {
+    if (isTo(type)) return (value as readonly Scalar[]).filter((element) => isIdText(type, String(element)));
     const grid = gridOf(type);
     return (value as readonly Scalar[]).filter((element, i) => {
       if (grid !== undefined) return isOnGrid(grid, String(element));
@@ -394,7 +400,8 @@ export class ComparisonFormulas {
   /** `none`: a numeral that no value of the type equals. */
   #elementTerm(side: TermSide, type: ValueType): Term | 'none' | undefined {
     if (side instanceof Term) return isComparable(side, type) ? side : undefined;
-    if (isTo(type)) return this.#of.rows.named(type.id, String(side.value)).id;
+    if (isTo(type))
+      return isIdText(type, String(side.value)) ? this.#of.rows.named(type.id, String(side.value)).id : 'none';
     const grid = gridOf(type);
     const numeral = side.exact ?? String(side.value);
     if (grid !== undefined) return isOnGrid(grid, numeral) ? this.#constant(type, numeral) : 'none';

@@ -1,7 +1,15 @@
 /** The values of the types: their order, and values between two others. A type without an entry is not reasoned about. */
 
 import { rank } from '../../operators.ts';
-import { elementOf, isTo, type ScalarKind, scalarOf, type ValueType } from '../../scalar-types.ts';
+import {
+  elementOf,
+  type IdType,
+  isTo,
+  type KeyKind,
+  type ScalarKind,
+  scalarOf,
+  type ValueType,
+} from '../../scalar-types.ts';
 import { plainNumeral, type Scalar, withoutTrailingZeros } from '../../values.ts';
 
 /** Values as whole numbers, in their order. */
@@ -131,6 +139,25 @@ const LADDERS: Readonly<Partial<Record<string, Ladder>>> = {
 };
 
 export const uuidNumber = (number: number): string => uuidAt(FIRST_UUID + BigInt(number) * 2n ** 16n);
+
+/** Int ids of different collections differ from each other, and from the numbers that policies are likely to state. */
+const UNUSUAL = 9_000;
+const IDS: Readonly<Record<KeyKind, (number: number) => string>> = {
+  uuid: uuidNumber,
+  int: (number) => String(UNUSUAL + number),
+  string: (number) => `k${UNUSUAL + number}`,
+};
+/** The text of an id that no policy states, one for each number. */
+export const idNumber = ({ key = 'uuid' }: IdType, number: number): string => IDS[key](number);
+
+/** The id as policies see it. */
+export const idValue = (type: IdType, text: string): Scalar => scalarOf(type).readText(text) ?? text;
+
+/** A record may have the id. */
+export const isIdText = (type: IdType, text: string): boolean => {
+  const read = scalarOf(type).readText(text);
+  return read !== undefined && String(read) === text;
+};
 
 const known = new Map<ValueType, Domain | undefined>();
 

@@ -2,9 +2,16 @@
 
 import { elementOf } from '../../scalar-types.ts';
 import { listText } from '../../scalars/list-values.ts';
-import type { BelongsTo, Catalog, CatalogCollection, CatalogField, Row } from '../../types.ts';
+import {
+  type BelongsTo,
+  type Catalog,
+  type CatalogCollection,
+  type CatalogField,
+  idOf,
+  type Row,
+} from '../../types.ts';
 import { own, type Scalar } from '../../values.ts';
-import { DECIMAL_PLACES, domainOf, uuidNumber, valuesWithin } from './domains.ts';
+import { DECIMAL_PLACES, domainOf, idNumber, idValue, valuesWithin } from './domains.ts';
 import { boundsOf, isExclusiveIn } from './rows.ts';
 
 export type MutableRow = Record<string, unknown>;
@@ -55,7 +62,7 @@ export class Filler {
    * The id of a record that a row may refer to. `around`: the rows that are being made, which end a chain of
    * required references.
    */
-  reference(collection: string, relation: BelongsTo, around: readonly Row[] = []): string {
+  reference(collection: string, relation: BelongsTo, around: readonly Row[] = []): Scalar {
     const isExclusive = isExclusiveIn(this.#catalog, collection, relation);
     const isFree = (row: Row): boolean => !isExclusive || !this.isTaken(collection, relation.name, row.id);
     const all = this.#rows.get(relation.collection)!;
@@ -67,7 +74,7 @@ export class Filler {
         : all;
     const found = candidates.find(isFree) ?? this.#make(relation.collection, around);
     if (isExclusive) this.take(collection, relation.name, found.id);
-    return String(found.id);
+    return found.id as Scalar;
   }
 
   #own(rows: readonly MutableRow[]): readonly MutableRow[] {
@@ -75,7 +82,8 @@ export class Filler {
   }
 
   #make(name: string, around: readonly Row[]): Row {
-    const row: MutableRow = { id: uuidNumber(FIRST_FILLER + this.#made) };
+    const type = idOf(this.#catalog, name);
+    const row: MutableRow = { id: idValue(type, idNumber(type, FIRST_FILLER + this.#made)) };
     this.#rows.get(name)!.push(row);
     this.#fillers.add(row);
     if (++this.#made > MOST_FILLERS) this.isExhausted = true;

@@ -1,16 +1,17 @@
 /** The records of a world that is being looked for: their columns, what links them, and the caller. */
 
-import { elementOf, isNumeric, isText, isWhole } from '../../scalar-types.ts';
+import { elementOf, type IdType, isNumeric, isText, isWhole } from '../../scalar-types.ts';
 import {
   type BelongsTo,
   type Catalog,
   type CatalogField,
   ELEMENT_VALUE,
   type HasOne,
+  idOf,
   type ManyToMany,
   type ValueType,
 } from '../../types.ts';
-import { DECIMAL_PLACES, domainOf } from './domains.ts';
+import { DECIMAL_PLACES, domainOf, isIdText } from './domains.ts';
 import { all, atom, type Every, type Formula, later } from './formula.ts';
 import { type RowTheory, Terms } from './terms.ts';
 import { Trail } from './trail.ts';
@@ -91,11 +92,15 @@ export class Rows implements RowTheory {
   }
 
   make(collection: string): StoredRow {
-    const row = new StoredRow(collection, domainOf({ id: collection })!);
+    const row = new StoredRow(collection, domainOf(this.idType(collection))!);
     if (!this.#stored.has(collection)) this.#stored.set(collection, []);
     this.trail.push(this.#stored.get(collection)!, row);
     this.trail.set(this as Rows, 'count', this.count + 1);
     return row;
+  }
+
+  idType(collection: string): IdType {
+    return idOf(this.catalog, collection);
   }
 
   /** The record whose id is written in a policy. */
@@ -113,8 +118,13 @@ export class Rows implements RowTheory {
     return rowRoot(row);
   }
 
-  idTextOf(row: StoredRow): string | undefined {
-    return rowRoot(row).uuid;
+  isIdOf(row: StoredRow, text: string): boolean {
+    const { uuid, collection } = rowRoot(row);
+    return uuid === undefined ? isIdText(this.idType(collection), text) : uuid === text;
+  }
+
+  hasId(row: StoredRow, text: string): boolean {
+    return rowRoot(row).uuid === text;
   }
 
   rowOf(term: Term): StoredRow {
@@ -294,17 +304,28 @@ export class Rows implements RowTheory {
   }
 
   #reference(row: RowVariable, relation: BelongsTo): Term {
-    const term = this.value({ id: relation.collection }, true)!;
+    const term = this.value(this.idType(relation.collection), true)!;
     term.isReference = true;
     this.trail.put(row.columns, relation.name, term);
     if (relation.required) term.isPresent = true;
+    // The column has the value, which is the only trace of the record.
+    const { references } = relation;
+    if (references !== undefined && row instanceof StoredRow)
+      this.follows({
+        isDue: () => rootOf(term).isPresent === true,
+        make: () =>
+          atom(() => {
+            const value = this.column(this.rowOf(term), references.field);
+            return value === undefined || this.terms.present(value);
+          }),
+      });
     if (isExclusiveIn(this.catalog, row.collection, relation)) this.#isUnique(row, relation.name, term);
     return term;
   }
 
   /** The partner of a stored record has it as its `via`, and is the only one; a written record names its own. */
   #partner(row: RowVariable, relation: HasOne): Term {
-    const term = this.value({ id: relation.collection }, true)!;
+    const term = this.value(this.idType(relation.collection), true)!;
     term.isReference = true;
     this.trail.put(row.columns, relation.name, term);
     if (row instanceof WrittenVariables) return term;

@@ -117,12 +117,12 @@ export const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions
   ...conditions.map(({ policy }) => policy),
 ];
 
-/** The rows of the search have UUIDs for ids. A collection that no rule names may have others. */
+/** The search knows no keys of several columns. A collection that no rule names may have one. */
 function isBeyondSearch({ catalog, collection }: RulesPlace, asking: Asking): boolean {
-  const others = [...catalog.collections.values()].filter((each) => keyOf(each).kind !== 'uuid');
+  const others = [...catalog.collections.values()].filter((each) => keyOf(each).made !== undefined);
   if (others.length === 0) return false;
   const text = JSON.stringify(policiesOf(asking).map(({ checked }) => checked));
-  return others.some(({ name }) => name === collection || name === 'users' || text.includes(JSON.stringify(name)));
+  return others.some(({ name }) => name === collection || text.includes(JSON.stringify(name)));
 }
 
 /** A world that the one union allows and the other denies. */

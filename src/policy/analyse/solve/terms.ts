@@ -14,7 +14,10 @@ export interface RowTheory {
   separate(left: StoredRow, right: StoredRow): boolean;
   mustBeStored(row: StoredRow): boolean;
   rootOf(row: StoredRow): StoredRow;
-  idTextOf(row: StoredRow): string | undefined;
+  /** The record has the id, or may have it. */
+  isIdOf(row: StoredRow, text: string): boolean;
+  /** It is known that the record has the id. */
+  hasId(row: StoredRow, text: string): boolean;
 }
 
 export class Terms {
@@ -255,8 +258,9 @@ export class Terms {
     if (root.isWhole && !Number.isSafeInteger(value)) return false;
     if (root.step > 1n && root.domain.ladder !== undefined && root.domain.ladder.rung(value) % root.step !== 0n)
       return false;
+    if (!this.#isIdText(root, String(value))) return false;
     if (root.domain.kind !== 'text') return true;
-    if (!isWithinLength(String(value), root.limits) || !this.#isIdText(root, String(value))) return false;
+    if (!isWithinLength(String(value), root.limits)) return false;
     return root.parts.every((part) => {
       const needle = part.needle instanceof Term ? rootOf(part.needle).value : part.needle;
       return needle === undefined || meetsPart(String(value), { ...part, needle: String(needle) });
@@ -264,11 +268,8 @@ export class Terms {
   }
 
   #isIdText(root: Term, text: string): boolean {
-    if (root.idOf !== undefined) {
-      const id = this.#rows.idTextOf(root.idOf);
-      if (id === undefined ? !IS_ID.test(text) : id !== text) return false;
-    }
-    return root.notIdOf.every((row) => this.#rows.idTextOf(row) !== text);
+    if (root.idOf !== undefined && !this.#rows.isIdOf(root.idOf, text)) return false;
+    return !root.notIdOf.some((row) => this.#rows.hasId(row, text));
   }
 
   #idFits({ idOf, notIdOf }: Term): boolean {
@@ -303,8 +304,6 @@ export class Terms {
 /** Every text has itself as a part. */
 const lacksItself = (root: Term): boolean =>
   root.parts.some((part) => !part.holds && part.op !== BLANK && needleOf(part) === root);
-
-const IS_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** The one value of a range that has one. */
 function singleOf(root: Term): Scalar | undefined {

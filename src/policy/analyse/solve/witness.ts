@@ -1,13 +1,13 @@
 /** A branch of the search → a world of rows. */
 
 import { GUEST, GUEST_ROW } from '../../check/guests.ts';
-import { elementOf, scalarOf } from '../../scalar-types.ts';
+import { elementOf, isTo, scalarOf } from '../../scalar-types.ts';
 import { listElements, listText } from '../../scalars/list-values.ts';
 import { type CatalogCollection, type CatalogField, ELEMENT_VALUE, type Row, STAMPS } from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
 import type { Asked, ListVariable, QueryView } from './asked-request.ts';
 import { type Assigned, giveIds, termsOfRow, valuesOf } from './build.ts';
-import { valuesWithin } from './domains.ts';
+import { idNumber, idValue, valuesWithin } from './domains.ts';
 import { Filler, type MutableRow } from './filler.ts';
 import type { Rows } from './rows.ts';
 import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term, WrittenVariables } from './variables.ts';
@@ -22,7 +22,7 @@ export function worldOf(rows: Rows, asked: Asked): World | undefined {
   const searched = new Set(rows.all);
   const terms = allTerms(rows, asked);
   for (const term of terms) if (term.collection !== undefined && rootOf(term).isPresent === true) rows.rowOf(term);
-  giveIds(rows, written);
+  if (!giveIds(rows, written, terms)) return undefined;
   const values = valuesOf(terms, rows.terms);
   if (values === undefined) return undefined;
   return new WorldBuilder(rows, asked, { values, searched }).world();
@@ -111,8 +111,8 @@ class WorldBuilder {
   }
 
   #find<T extends Row>(rows: ReadonlyMap<string, readonly T[]>, row: StoredRow): T {
-    const { uuid } = rowRoot(row);
-    return rows.get(row.collection)!.find(({ id }) => id === uuid)!;
+    const own = this.#idOf(row);
+    return rows.get(row.collection)!.find(({ id }) => id === own)!;
   }
 
   #collection(row: RowVariable): CatalogCollection {
@@ -126,7 +126,12 @@ class WorldBuilder {
     if (root.isPresent !== true) return root.isPresent === false ? null : undefined;
     if (root.domain.kind === 'list') return this.#listOf(root);
     if (root.collection === undefined) return this.#values.get(root) ?? root.value ?? null;
-    return rowRoot(root.row!).uuid!;
+    return this.#idOf(root.row!);
+  }
+
+  #idOf(row: StoredRow): Scalar {
+    const { uuid, collection } = rowRoot(row);
+    return idValue(this.#rows.idType(collection), uuid!);
   }
 
   #listOf(list: Term): string {
@@ -160,7 +165,7 @@ class WorldBuilder {
       ...fields.keys(),
       ...[...relations.values()].filter(({ kind }) => kind === 'belongs_to').map(({ name }) => name),
     ];
-    const id = rowRoot(this.#rows.rowOf(row.id)).uuid!;
+    const id = this.#idOf(this.#rows.rowOf(row.id));
     const entries = names.map((name): [string, unknown] => {
       const paths = fields.get(name)?.paths;
       if (paths !== undefined && [...paths.values()].some((part) => columns.has(part.name)))
@@ -177,9 +182,7 @@ class WorldBuilder {
       const { name } = [...this.#collection(owner).relations.values()].find(
         (each) => each.kind === 'many_to_many' && each.linkTable === relation,
       )!;
-      return [
-        { collection: owner.collection, relation: name, owner: rowRoot(owner).uuid!, element: rowRoot(element).uuid! },
-      ];
+      return [{ collection: owner.collection, relation: name, owner: this.#idOf(owner), element: this.#idOf(element) }];
     });
   }
 
@@ -189,14 +192,14 @@ class WorldBuilder {
     for (const relation of this.#collection(row).relations.values()) {
       const { name, kind } = relation;
       if (kind !== 'has_one' && kind !== 'many_to_many') continue;
-      const before = record ? related.many(row.collection, name, String(record.id)).map(({ id }) => String(id)) : [];
+      const before = record ? related.many(row.collection, name, String(record.id)).map(({ id }) => id as Scalar) : [];
       if (kind === 'has_one') {
         const own = this.#valueOf(row.columns.get(name));
         held[name] = own === undefined ? (before[0] ?? null) : own;
       } else {
         const links = this.#rows.links.filter((link) => link.owner === row && link.relation === relation.linkTable);
         const ids = (isLinked: boolean) =>
-          links.filter((link) => link.isLinked === isLinked).map(({ element }) => rowRoot(element).uuid!);
+          links.filter((link) => link.isLinked === isLinked).map(({ element }) => this.#idOf(element));
         const without = ids(false);
         held[name] = [...new Set([...before.filter((id) => !without.includes(id)), ...ids(true)])];
       }
@@ -302,13 +305,14 @@ class WorldBuilder {
     const { domain } = this.#rows.value(type, true)!;
     const count = others.length + 1;
     if (domain.kind === 'text') return Array.from({ length: count }, (_, i) => `other${i}`);
-    if (domain.kind === 'id')
-      return Array.from({ length: count }, (_, i) => `019b7000-0000-7000-8000-ffffffff${1000 + i}`);
+    if (isTo(type)) return Array.from({ length: count }, (_, i) => idValue(type, idNumber(type, FIRST_FRESH + i)));
     return valuesWithin(domain, { isWhole: true, step: 1n }, count);
   }
 }
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+/** The number of an id that no row of a world has. */
+const FIRST_FRESH = 5000;
 /** No schema is likely to name it. */
 const UNREAD_MEMBER = '_';
 /** The id of a key that no rule asks about. */

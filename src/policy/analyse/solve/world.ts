@@ -1,12 +1,12 @@
 /** A world as rows: what a comparison of policies shows as its example, and how a policy decides it. */
 import type { Action, Catalog, Policy, PolicyRequest, Related, Row } from '../../types.ts';
-import { own } from '../../values.ts';
+import { own, type Scalar } from '../../values.ts';
 
 export interface Link {
   readonly collection: string;
   readonly relation: string;
-  readonly owner: string;
-  readonly element: string;
+  readonly owner: Scalar;
+  readonly element: Scalar;
 }
 /** A caller, a request and a record, with the rows that they refer to. */
 export interface World {
@@ -24,13 +24,14 @@ export interface World {
 }
 
 export function relatedIn({ collections }: Catalog, { rows, links }: Pick<World, 'rows' | 'links'>): Related {
-  const one = (collection: string, id: string): Row | undefined => rows.get(collection)?.find((row) => row.id === id);
+  const is = (value: unknown, id: unknown): boolean => value != null && String(value) === String(id);
+  const one = (collection: string, id: unknown): Row | undefined => rows.get(collection)?.find((row) => is(row.id, id));
   const many = (collection: string, name: string, id: string): readonly Row[] => {
     const relation = collections.get(collection)?.relations.get(name);
     if (relation === undefined) return [];
     if (relation.kind === 'many_to_many') {
       const isOf = (link: Link): boolean =>
-        link.collection === collection && link.relation === name && link.owner === id;
+        link.collection === collection && link.relation === name && is(link.owner, id);
       return links
         .filter(isOf)
         .map(({ element }) => one(relation.collection, element))
@@ -38,7 +39,7 @@ export function relatedIn({ collections }: Catalog, { rows, links }: Pick<World,
     }
     if (relation.kind === 'belongs_to') return [];
     const holders: readonly Row[] = rows.get(relation.collection) ?? [];
-    return holders.filter((row) => own(row, relation.via) === id);
+    return holders.filter((row) => is(own(row, relation.via), id));
   };
   return { one, many };
 }
