@@ -45,14 +45,17 @@ interface ReadImage {
   readonly cells: Cells;
   /** Undefined: a cell does not fit its field, whose type was another one. No rule can decide about such a state. */
   readonly row: Row | undefined;
+  /** The columns whose values in the state are unknown, as of fields that were declared later. */
+  readonly unknown: ReadonlySet<string>;
 }
-interface KeptEntry {
+interface KeptEntry<Image = ReadImage> {
   readonly seq: string;
   readonly at: string;
   readonly by: string | null;
-  readonly before: ReadImage | undefined;
-  readonly after: ReadImage | undefined;
+  readonly before: Image | undefined;
+  readonly after: Image | undefined;
 }
+type StoredImage = Pick<ReadImage, 'cells' | 'unknown'>;
 
 export interface HistoryPage {
   /** The texts of the entries, the newest first. */
@@ -73,13 +76,14 @@ export async function history(store: Store, access: AccessContext, request: Hist
         .from(name, 't')
         .where(isRecord, readable(reading.access, name, 't'))}`);
   if (cells === undefined) throw notFound();
-  const present = { cells, row: shape.row(cells) };
-  const found = await readEntries(reading, shape, request);
+  const present = { row: shape.row(cells), unknown: ALL_KNOWN };
+  const kept = await readEntries(reading, shape, request);
+  const found = kept.map((entry, i) => timedEntry(entry, kept[i + 1], shape));
   const shown = found.slice(0, request.limit);
   const images = shown.flatMap(({ before, after }) => [before, after]);
   const rows = [present.row, ...images.flatMap((image) => (image?.row === undefined ? [] : [image.row]))];
   const sight = await HistorySight.of(reading, rows);
-  const hidden = sight.hiddenOf(present.row);
+  const hidden = sight.hiddenOf(present);
   return {
     entries: shown.flatMap((entry) => printedEntry(entry, { shape, sight, hidden }) ?? []),
     next: found.length > request.limit ? Number(shown.at(-1)!.seq) : undefined,
@@ -91,7 +95,7 @@ async function readEntries(
   reading: Reading,
   shape: RecordShape,
   request: HistoryRequest,
-): Promise<readonly KeptEntry[]> {
+): Promise<readonly KeptEntry<StoredImage>[]> {
   const { store, access } = reading;
   const { name, history: kept } = access.collection;
   const ofRecord = sql`h.record = ${text(request.id)}`;
@@ -108,30 +112,61 @@ async function entriesIn(
   store: Store,
   shape: RecordShape,
   { before, limit, rows }: HistoryRequest & { readonly rows: Sql },
-): Promise<readonly KeptEntry[]> {
+): Promise<readonly KeptEntry<StoredImage>[]> {
   const columns = [...shape.storedColumns];
   const image = (side: string): Sql =>
     join(
       columns.map((column) => sql`${ident('h', side)} ->> ${text(column)}`),
       ', ',
     );
+  /** Null: the record did not exist. */
+  const unknown = (side: string): Sql => sql`(
+             SELECT to_jsonb(array_agg(c.name))
+               FROM unnest(${param('text[]', columns)}) AS c (name)
+              WHERE NOT jsonb_exists(${ident('h', side)}, c.name))::text`;
   const found = await store.db.rows(sql`
     SELECT h.seq::text, ${apiTime(sql`h.at`)}, h.by,
-           h.before IS NOT NULL, h.after IS NOT NULL, ${image('before')}, ${image('after')}
+           h.before IS NOT NULL, h.after IS NOT NULL, ${unknown('before')}, ${unknown('after')},
+           ${image('before')}, ${image('after')}
       FROM ${rows}
        AND h.seq < ${param('int8', before ?? Number.MAX_SAFE_INTEGER)}
      ORDER BY h.seq DESC
      LIMIT ${param('int8', limit + 1)}`);
-  return found.map(([seq, at, by, hasBefore, hasAfter, ...cells]) => {
-    const imageOf = (own: Cells): ReadImage => ({ cells: own, row: shape.fits(own) ? shape.row(own) : undefined });
+  return found.map(([seq, at, by, hasBefore, hasAfter, unknownBefore, unknownAfter, ...cells]) => {
+    const imageOf = (own: Cells, names: string | null | undefined): StoredImage => ({
+      cells: own,
+      unknown: new Set(JSON.parse(names ?? '[]') as readonly string[]),
+    });
     return {
       seq: seq!,
       at: at!,
       by: by ?? null,
-      before: hasBefore === 't' ? imageOf(cells.slice(0, columns.length)) : undefined,
-      after: hasAfter === 't' ? imageOf(cells.slice(columns.length)) : undefined,
+      before: hasBefore === 't' ? imageOf(cells.slice(0, columns.length), unknownBefore) : undefined,
+      after: hasAfter === 't' ? imageOf(cells.slice(columns.length), unknownAfter) : undefined,
     };
   });
+}
+
+/**
+ * The entry with its states as rules see them. No state has `updated_at`: it is the time of the entry that wrote the state.
+ *
+ * @param earlier undefined: nothing is kept of the write before it
+ */
+function timedEntry(
+  entry: KeptEntry<StoredImage>,
+  earlier: KeptEntry<StoredImage> | undefined,
+  shape: RecordShape,
+): KeptEntry {
+  const timed = (image: StoredImage | undefined, at: string | undefined): ReadImage | undefined => {
+    if (image === undefined || !shape.fits(image.cells)) return image && { ...image, row: undefined };
+    const row = shape.row(image.cells);
+    if (at === undefined) return { ...image, row };
+    const times = [...NOT_IN_HISTORY].map((name) => [name, at] as const);
+    const timeColumns = times.map(([name]) => shape.columnOf(name)!);
+    const unknown = image.unknown.difference(new Set(timeColumns));
+    return { ...image, unknown, row: { ...row, ...Object.fromEntries(times) } };
+  };
+  return { ...entry, before: timed(entry.before, earlier?.at), after: timed(entry.after, entry.at) };
 }
 
 /** Decides what the caller may read of a record in any of its states. */
@@ -161,13 +196,24 @@ class HistorySight {
     );
   }
 
-  shows(row: Row): boolean {
-    return this.#permit.test(row, this.#related);
+  shows(state: KnownState): boolean {
+    return this.#allows(this.#permit, state);
   }
 
-  hiddenOf(row: Row): ReadonlySet<string> {
-    return new Set(this.#masks.flatMap(({ name, permit }) => (permit.test(row, this.#related) ? [] : [name])));
+  hiddenOf(state: KnownState): ReadonlySet<string> {
+    return new Set(this.#masks.flatMap(({ name, permit }) => (this.#allows(permit, state) ? [] : [name])));
   }
+
+  /** A rule that reads a value which is unknown does not hold: the value is not known to be null either. */
+  #allows({ rules }: Permit, { row, unknown }: KnownState): boolean {
+    return rules.some(({ residual }) => !residual.readsAny(unknown) && residual.test(row, this.#related));
+  }
+}
+
+const ALL_KNOWN: ReadonlySet<string> = new Set();
+
+interface KnownState extends Pick<ReadImage, 'unknown'> {
+  readonly row: Row;
 }
 
 interface Printing {
@@ -185,10 +231,11 @@ function printedEntry(
   const stored = shape.names
     .slice(0, shape.width)
     .filter((name) => name !== 'id' && !NOT_IN_HISTORY.has(name) && !hidden.has(name));
-  const visible = (image: ReadImage | undefined): ReadonlySet<string> | undefined =>
-    image?.row === undefined || !sight.shows(image.row)
-      ? undefined
-      : new Set(stored).difference(sight.hiddenOf(image.row));
+  const visible = (image: ReadImage | undefined): ReadonlySet<string> | undefined => {
+    if (image?.row === undefined) return undefined;
+    const state = { row: image.row, unknown: image.unknown };
+    return sight.shows(state) ? new Set(stored).difference(sight.hiddenOf(state)) : undefined;
+  };
   const [was, is] = [visible(before), visible(after)];
   if (was === undefined && is === undefined) return undefined;
   const differs = (name: string): boolean => before?.cells[shape.place(name)] !== after?.cells[shape.place(name)];

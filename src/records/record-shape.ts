@@ -128,6 +128,11 @@ export class RecordShape {
     return this.#names.indexOf(name);
   }
 
+  /** The column of a stored member. */
+  columnOf(name: string): string | undefined {
+    return this.#members.find((member) => member.name === name)?.column;
+  }
+
   /** The member that a column stores. */
   nameOf(column: string): string | undefined {
     return this.#members.find((member) => member.column === column)?.name;

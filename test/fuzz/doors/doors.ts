@@ -446,14 +446,7 @@ class Session {
       ...entry,
       changed: (changed as readonly string[]).toSorted(),
     }));
-    // An entry has no `updated_at`, which rules may read.
-    const members = Object.keys(present ?? {});
-    const reading = members.flatMap((name) => now.rules.ofMember(collection, name, 'read') ?? []);
-    const isTimed = [...now.rules.of(collection, 'read'), ...reading].some(({ meant }) =>
-      JSON.stringify(meant).includes('"updated_at"'),
-    );
-    const isClear = !isTimed;
-    const texts = [expected, told].map((entries) => isClear && entries && sortedDeep(entries));
+    const texts = [expected, told].map((entries) => entries && sortedDeep(entries));
     if (isWhole(changes, present) && isWritten && texts[0] === texts[1]) return undefined;
     return [
       `DISAGREEMENT: a history of ${collection}${isWhole(changes, present) ? '' : ', which lacks a change'}${isWritten ? '' : ', of another caller'}`,

@@ -80,7 +80,7 @@ export async function readChanges(
   collection: string,
   id: Id,
 ): Promise<readonly Change[]> {
-  const { sql, ident, join, text } = doors.compiler.sql;
+  const { sql, ident, join, text, apiTime } = doors.compiler.sql;
   const shape = new doors.Store(db, schema).shape(collection);
   const columns = [...shape.storedColumns];
   const imageOf = (side: string) =>
@@ -89,16 +89,18 @@ export async function readChanges(
       ', ',
     );
   const found = await db.rows(sql`
-    SELECT h.seq::text, h.by, h.before IS NOT NULL, h.after IS NOT NULL, ${imageOf('before')}, ${imageOf('after')}
+    SELECT h.seq::text, ${apiTime(sql`h.at`)}, h.by, h.before IS NOT NULL, h.after IS NOT NULL, ${imageOf('before')}, ${imageOf('after')}
       FROM bylaw_history AS h
      WHERE h.collection = ${text(collection)}
        AND h.record = ${text(id)}
      ORDER BY h.seq DESC`);
-  return found.map(([seq, by, hasBefore, hasAfter, ...cells]) => ({
+  /** A state has the time of the entry that wrote it. */
+  const stateOf = (cells: readonly (string | null)[], at: string): Row => ({ ...shape.row(cells), updated_at: at });
+  return found.map(([seq, at, by, hasBefore, hasAfter, ...cells], i) => ({
     entry: Number(seq),
     by: by ?? null,
-    before: hasBefore === 't' ? shape.row(cells.slice(0, columns.length)) : undefined,
-    after: hasAfter === 't' ? shape.row(cells.slice(columns.length)) : undefined,
+    before: hasBefore === 't' ? stateOf(cells.slice(0, columns.length), found[i + 1]![1]!) : undefined,
+    after: hasAfter === 't' ? stateOf(cells.slice(columns.length), at!) : undefined,
   }));
 }
 

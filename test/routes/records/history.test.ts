@@ -32,6 +32,11 @@ collections:
       salary: { type: int, access: { read: { roles: [editor] } } }
       secret: { type: string, access: { read: '@record.owner = @request.auth.id' } }
       hush: { type: string, access: { read: 'all(@record.folder.marks as m, m.name = "ok") or @record.score = 9' } }
+      aside: { type: string, access: { read: '@record.score is null' } }
+      beyond: { type: string, access: { read: '@record.level < 5' } }
+      level: { type: int, required: true, default: 1 }
+      early: { type: string, access: { read: '@record.updated_at != "2020-01-01T00:00:00Z"' } }
+      late: { type: string, access: { read: '@record.updated_at > @now - 30d' } }
     relations:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
       folder: { kind: belongs_to, collection: folders, on_delete: set_null }
@@ -100,6 +105,10 @@ describeRoutes(
     const changesOf = (id: string): Sql => {
       const isDivided = service.app.schema.collections.get('notes')!.history?.table !== undefined;
       return sql`record = ${uuid(id)}::text AND before IS NOT NULL${isDivided ? OF_TENANT : raw('')}`;
+    };
+    const createOf = (id: string): Sql => {
+      const isDivided = service.app.schema.collections.get('notes')!.history?.table !== undefined;
+      return sql`record = ${uuid(id)}::text AND before IS NULL${isDivided ? OF_TENANT : raw('')}`;
     };
     const past = async (id: string, user = ann, query = '') => {
       const { body, status, text } = await user.client.get(`/api/notes/${id}/history${query}`);
@@ -238,6 +247,32 @@ describeRoutes(
       const images = `before = before || '{"score": "1,\\"x\\":1"}', after = after || '{"done": "true"}'`;
       await service.app.db.run(sql`UPDATE ${entriesTable()} SET ${raw(images)} WHERE ${changesOf(id)}`);
       expect(await past(id)).toMatchObject({ data: [{ action: 'create', after: { title: 'typed' } }] });
+    });
+
+    test('a rule that reads a field does not hold for a state from before the field', async () => {
+      const id = await make({ title: 'old', aside: 'first aside', beyond: 'first beyond' });
+      await patch(id, { aside: 'second aside', beyond: 'second beyond' });
+      const known = JSON.stringify((await past(id)).data);
+      for (const shown of ['first aside', 'first beyond']) expect(known).toContain(shown);
+      const images = `before = before - '{score,level}'::text[]`;
+      await service.app.db.run(sql`UPDATE ${entriesTable()} SET ${raw(images)} WHERE ${changesOf(id)}`);
+      const [entry] = (await past(id)).data;
+      expect(JSON.stringify(entry)).not.toContain('first');
+      expect(entry.after).toMatchObject({ aside: 'second aside', beyond: 'second beyond' });
+    });
+
+    test('the `updated_at` of a state is the time of the entry that wrote it, and unknown where none is kept', async () => {
+      const id = await make({ title: 'timed', early: 'early one', late: 'late one' });
+      await patch(id, { title: 'later', early: 'early two', late: 'late two' });
+      const texts = async (): Promise<string> => JSON.stringify((await past(id)).data);
+      for (const shown of ['late one', 'early one']) expect(await texts()).toContain(shown);
+      await service.app.db.run(sql`UPDATE ${entriesTable()} SET at = at - interval '60 days' WHERE ${createOf(id)}`);
+      expect(await texts()).toContain('late two');
+      expect(await texts()).not.toContain('late one');
+      await service.app.db.run(sql`DELETE FROM ${entriesTable()} WHERE ${createOf(id)}`);
+      const text = await texts();
+      expect(text).toContain('late two');
+      for (const hidden of ['late one', 'early one']) expect(text).not.toContain(hidden);
     });
 
     test('a record that is hidden, deleted or missing has no history', async () => {
