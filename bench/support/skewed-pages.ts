@@ -3,7 +3,7 @@
  * is in three teams, `u1` owns the last 45 % of all, `u2` owns none and is in 51 teams. Of the documents, 2.75 % are
  * published, one kind is rare and another one late. Of the tasks, `u1` owns 45 %, spread over all folders, and the first
  * 99 % are done; they are stored in no order. Half of the folders have a label that no caller may read, and the other half
- * one that all may.
+ * one that all may. A third of the entries was updated since the last VACUUM.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ const PAGE = 20;
 const MOST_RATIO = 3;
 const FEW_BUFFERS = 500;
 
-const KIND = { user: 1, team: 2, document: 4, comment: 5, note: 6, folder: 7, task: 8 };
+const KIND = { user: 1, team: 2, document: 4, comment: 5, note: 6, folder: 7, task: 8, entry: 9 };
 const idOf = (kind: number, n: number): string => `0190000${kind}-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const made = (kind: number, n: string): string =>
   `('0190000${kind}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
@@ -89,8 +89,12 @@ function fillings(rows: number): readonly string[] {
               WHEN n::int8 * 7919 % 20 < 9 THEN ${made(KIND.user, '1')}
               ELSE ${other} END
        FROM generate_series(1, ${rows * 0.3}) AS n ORDER BY n::int8 * 104729 % ${rows * 0.3}`,
+    `INSERT INTO entries (id, created_at, updated_at, body, open)
+     SELECT ${made(KIND.entry, 'n')}, ${stamps(rows * 0.6)}, CASE WHEN n > ${rows * 0.3} THEN 'late ' ELSE 'early ' END || n, n % 2 = 0
+       FROM generate_series(1, ${rows * 0.6}) AS n`,
     // The server may have tables of other tests, whose plans must not change.
-    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, folders__labels, tasks',
+    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, folders__labels, tasks, entries',
+    `UPDATE entries SET updated_at = now() WHERE id <= ${made(KIND.entry, `${rows * 0.2}`)}`,
   ];
 }
 
@@ -102,7 +106,7 @@ interface Asked {
 }
 interface Case extends Asked {
   readonly title: string;
-  readonly collection: 'documents' | 'comments' | 'notes' | 'folders' | 'tasks';
+  readonly collection: 'documents' | 'comments' | 'notes' | 'folders' | 'tasks' | 'entries';
   /** `$1`: the caller. */
   readonly best: string;
 }
@@ -204,6 +208,13 @@ const CASES: readonly Case[] = [
     title: 'tasks, of which the last are open',
     collection: 'tasks',
     best: `WITH m AS MATERIALIZED (SELECT * FROM tasks b WHERE b.owner_id = $1 AND NOT b.done)
+      SELECT m.* FROM m ORDER BY m.id LIMIT 21`,
+  },
+  {
+    title: 'entries, body starts with "late", of which the first third was updated',
+    collection: 'entries',
+    filter: 'body starts with "late"',
+    best: `WITH m AS MATERIALIZED (SELECT * FROM entries b WHERE b.body LIKE 'late%' AND b.open)
       SELECT m.* FROM m ORDER BY m.id LIMIT 21`,
   },
   {

@@ -12,6 +12,8 @@ const OPAQUE = 0.4;
 const RANGE = 4;
 /** A page of the table with a row that an index finds. */
 const FOUND = 1;
+/** Two pages of a row that was updated since the last VACUUM: an index has its former version, too. */
+const FORMER = 2 * FOUND;
 /** A row of a table that is read as a whole. */
 const SCANNED = 0.1;
 /** A row that a walk or a range passes, besides its page. */
@@ -20,7 +22,7 @@ const WALKED = 0.25;
 const UNEVEN = 2;
 /** Rows that share a page where the order is that of the table. */
 const ROWS_OF_PAGE = 50;
-/** The share of rows that no longer lie in their order, or whose former versions do: statistics do not show late updates. */
+/** The share of rows that no longer lie in their order: statistics do not show late updates. */
 const MOVED = 0.2;
 /** All rows that match may be more than is expected, where the first ones of branches are not. */
 const UNBOUNDED = 2;
@@ -188,14 +190,26 @@ export class Estimate {
     const share = of === undefined ? 1 : this.#shareIn(of);
     const passed = this.#passed(share, of !== undefined && 'tests' in of ? this.#lookedUp : this.#ruled);
     const isByKeys = way.kind === 'gathered' && way.by === 'keys';
-    if (cost > this.#table.rows * share * passed && !isByKeys) return first.way;
+    if (cost > this.#costOfAll(this.#table.rows * share, passed) && !isByKeys) return first.way;
     const ordering = of === undefined ? this.#ordering : 0;
-    const most = (cost / TRY - ordering) / (passed + MOVED * FOUND);
+    const most = this.#rowsWithin(cost / TRY - ordering, passed);
     const bound = LENGTHS.find((each) => each <= most);
     if (bound === undefined) return way;
     // Fewer rows would not fill the page even where half of them match.
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
     return { ...way, walk, ...(of !== undefined && { within: of }) };
+  }
+
+  /** The rows that a walk passes at such a cost, if it meets as many former versions as there may be. */
+  #rowsWithin(cost: number, passed: number): number {
+    const { dead = 0 } = this.#table;
+    const updated = Math.max(cost / (passed + FORMER), (cost - dead * FORMER) / passed);
+    return Math.min(cost / (passed + MOVED * FOUND), updated);
+  }
+
+  /** The cost of a walk that passes all of so many rows. */
+  #costOfAll(rows: number, passed: number): number {
+    return rows * passed + Math.min(rows, this.#table.dead ?? 0) * FORMER;
   }
 
   /** All rows of one value are read before the first of them is known. */

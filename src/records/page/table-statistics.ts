@@ -23,6 +23,8 @@ export interface TableStatistics {
   readonly rows: number;
   /** The pages that hold the rows; undefined: the table has parts, which have them. */
   readonly pages?: number | undefined;
+  /** Former versions of rows, as PostgreSQL counts them until a VACUUM; undefined: it does not know. */
+  readonly dead?: number | undefined;
   readonly columns: ReadonlyMap<string, ColumnStatistics>;
 }
 /** Undefined: PostgreSQL has not looked at the table yet, or has not been asked. */
@@ -79,7 +81,7 @@ export class BackgroundStatistics {
     const rows = await inLane(this.#db, 'slow').rows(sql`
       SELECT known.name, c.reltuples, c.relpages, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text,
              s.most_common_freqs::text,
-             s.correlation
+             s.correlation, pg_stat_get_dead_tuples(c.oid)
         FROM ${this.#tables} AS known (name, quoted)
         JOIN pg_class AS c ON c.oid = to_regclass(known.quoted)
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -133,7 +135,13 @@ function tablesIn(rows: readonly Cells[]): ReadonlyMap<string, TableStatistics> 
   const tables = new Map<string, TableStatistics & { readonly columns: Map<string, ColumnStatistics> }>();
   for (const [name, count, held, column, ...cells] of rows) {
     const pages = Number(held) > 0 ? Number(held) : undefined;
-    const table = tables.get(name!) ?? { rows: Number(count), pages, columns: new Map<string, ColumnStatistics>() };
+    const dead = Number(cells.at(-1));
+    const table = tables.get(name!) ?? {
+      rows: Number(count),
+      pages,
+      dead,
+      columns: new Map<string, ColumnStatistics>(),
+    };
     tables.set(name!, table);
     if (column != null) table.columns.set(column, columnStatistics(cells, table.rows));
   }

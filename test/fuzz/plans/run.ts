@@ -161,7 +161,20 @@ async function fillWorld(
   const known = new Map(tables.map((table) => [table, statistics.of(table)]));
   for (const statement of later) await session.unlimited(statement);
   await session.text(`SET session_replication_role = 'origin'`);
-  return (table) => known.get(table);
+  const dead = await deadRows(session);
+  return (table) => {
+    const found = known.get(table);
+    return found && { ...found, dead: dead.get(table) };
+  };
+}
+
+/** PostgreSQL counts them at once, and the values of columns only as it looks at the table. */
+async function deadRows(session: Session): Promise<ReadonlyMap<string, number>> {
+  await session.text('SELECT pg_stat_force_next_flush()');
+  const counts = await session.text(
+    'SELECT relname, n_dead_tup FROM pg_stat_user_tables WHERE schemaname = current_schema()',
+  );
+  return new Map(counts.map(([table, count]) => [table!, Number(count)]));
 }
 
 function namesOf({ name, references, fields, links }: TableSpec, { collections }: Schema): StoredNames {

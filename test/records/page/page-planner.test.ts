@@ -377,6 +377,16 @@ describe('the way to a page', () => {
     expect([walkBefore(0), walkBefore(1)]).toEqual([400, 50]);
   });
 
+  it('a walk is shorter by two pages a row where rows may have a former version', () => {
+    const documents = tables(100_000).get('documents')!;
+    const walkOf = (dead: number | undefined) => {
+      const opaque = ofFilter({ rows: 10_000, cost: 20_000, kind: 'own', lookUps: [] });
+      const way = shortestWay({ ...QUESTION, branches: undefined, opaque }, () => ({ ...documents, dead }));
+      return way?.kind === 'gathered' ? way.walk : undefined;
+    };
+    expect([undefined, 0, 500, 30_000].map(walkOf)).toEqual([6_400, 6_400, 6_400, 1_600]);
+  });
+
   it('a bounded walk passes at least twice the rows of the page', () => {
     const known = tables(100_000);
     const walkFor = (most: number) => {

@@ -89,6 +89,17 @@ describe.each(KINDS)('partitions on %s', (kind) => {
     expect(told).toHaveLength(2);
   });
 
+  it('the statistics of a table count former versions of its rows', async () => {
+    await db.run(raw('ANALYZE teams'));
+    await db.transaction(async (tx) => {
+      await tx.rows(raw('SELECT pg_stat_force_next_flush()'));
+      await tx.run(raw(`UPDATE teams SET name = name || '!'`));
+    });
+    const statistics = new BackgroundStatistics(db, ['teams']);
+    await statistics.refresh();
+    expect(statistics.of('teams')!.dead).toBe(8);
+  });
+
   it.skipIf(kind === 'embedded')('leave other tables known where they may not be looked at', async () => {
     await grow(6_001, 12_000);
     await db.run(raw('ANALYZE tags'));
