@@ -18,9 +18,9 @@ import { openLog } from '../../src/http/observe/log.ts';
 import { type Service, startService } from '../../src/service/start-service.ts';
 import { raw } from '../../src/sql.ts';
 import { Client } from '../support/client.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
 import { cheapPasswords, schemaFrom } from '../support/service.ts';
+import { ONE_KIND, openKind } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
 import { upload } from './sending.ts';
 
@@ -107,7 +107,7 @@ describe('the mark', () => {
   const databases: Database[] = [];
   afterAll(() => Promise.all(databases.map((db) => db.close())));
   const open = async (): Promise<Database> => {
-    const db = await openEmbeddedDatabase();
+    const db = await openKind(ONE_KIND[0]!);
     databases.push(db);
     await db.run(raw(MARKS));
     return db;

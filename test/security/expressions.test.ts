@@ -120,7 +120,7 @@ const { literals, constructions } = findExpressions(['src', 'grammar']);
 const isExempt = ({ file, expression }: Literal): boolean =>
   NEVER_MEET_OUTSIDE_TEXT.some((exempt) => exempt.file === file && exempt.source === expression.source);
 /** Milliseconds for an expression that is known to be slow, of which only the search is tested. */
-const SHORT_PATIENCE = 300;
+const SHORT_PATIENCE = 100;
 /** Once is enough: a busy processor can hide growth, and cannot make it. */
 const isSlow = (expression: RegExp): boolean =>
   [1, 2, 3].some(() => slowness(expression, SHORT_PATIENCE) !== undefined);

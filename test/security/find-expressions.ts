@@ -46,15 +46,16 @@ export function findIn(file: string, text: string): Found {
   const literals: Literal[] = [];
   const constructions: Construction[] = [];
   visit(parseAst(text, { lang: 'ts' }, file), (node) => {
-    const line = text.slice(0, node.start).split('\n').length;
     const { pattern, flags } = (node.regex ?? {}) as { pattern?: string; flags?: string };
-    if (pattern !== undefined) literals.push({ file, line, expression: new RegExp(pattern, flags) });
-    else if (constructsExpression(node)) {
-      constructions.push({ file, line, text: text.slice(node.start, node.end) });
-    }
+    if (pattern !== undefined)
+      literals.push({ file, line: lineOf(node, text), expression: new RegExp(pattern, flags) });
+    else if (constructsExpression(node))
+      constructions.push({ file, line: lineOf(node, text), text: text.slice(node.start, node.end) });
   });
   return { literals, constructions };
 }
+
+const lineOf = ({ start }: Node, text: string): number => text.slice(0, start).split('\n').length;
 
 function constructsExpression(node: Node): boolean {
   if (node.type !== 'NewExpression' && node.type !== 'CallExpression') return false;

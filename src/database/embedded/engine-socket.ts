@@ -41,6 +41,17 @@ export const engineCode = memoized(async (): Promise<object> => {
   return WebAssembly.compile(await readFile(file));
 });
 
+export function startEngine(start: EngineStart): Worker {
+  return new Worker(ENGINE_MAIN, {
+    name: 'embedded database',
+    workerData: start,
+    transferList: start.snapshot === undefined ? [] : [start.snapshot],
+    resourceLimits: { stackSizeMb: STACK_MIB, maxYoungGenerationSizeMb: YOUNG_MIB },
+    // Some flags of a program, such as `--input-type`, do not suit another file.
+    execArgv: [],
+  });
+}
+
 type Done = (error?: Error | null) => void;
 
 /** The beginning of a ReadyForQuery; its last byte reports an open transaction. */
@@ -65,16 +76,7 @@ export class EngineSocket extends Duplex {
   }
 
   static async open(place: Omit<EngineStart, 'code'>): Promise<EngineSocket> {
-    const start: EngineStart = { ...place, code: await engineCode() };
-    const thread = new Worker(ENGINE_MAIN, {
-      name: 'embedded database',
-      workerData: start,
-      transferList: place.snapshot === undefined ? [] : [place.snapshot],
-      resourceLimits: { stackSizeMb: STACK_MIB, maxYoungGenerationSizeMb: YOUNG_MIB },
-      // Some flags of a program, such as `--input-type`, do not suit another file.
-      execArgv: [],
-    });
-    return new EngineSocket(thread);
+    return new EngineSocket(startEngine({ ...place, code: await engineCode() }));
   }
 
   /**

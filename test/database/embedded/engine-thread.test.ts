@@ -23,6 +23,7 @@ import { openDatabase } from '../../../src/database/open-database.ts';
 import { CellClient } from '../../../src/database/pg-internals.ts';
 import { raw } from '../../../src/sql.ts';
 import { fillDataFolder, openEmbeddedDatabase } from '../../support/embedded.ts';
+import { keepNoEngines } from '../../support/kept-engines.ts';
 import { useStoppedNow } from '../../support/own-clock.ts';
 
 const failure = (work: Promise<unknown>): Promise<unknown> =>
@@ -91,6 +92,7 @@ describe('a statement that is nested too deeply', () => {
 
 describe('a thread that ends', () => {
   let folder: string;
+  beforeAll(keepNoEngines);
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'bylaw-engine-'));
     await fillDataFolder(folder);

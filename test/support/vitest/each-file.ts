@@ -2,7 +2,9 @@
 import { afterAll } from 'vitest';
 import { copyEmptyDatabase } from '../../../src/workbench/memory-database.ts';
 import { emptySnapshot } from '../embedded.ts';
+import { keepEngines } from '../kept-engines.ts';
 import { dropDatabases } from '../postgres.ts';
 
 copyEmptyDatabase(emptySnapshot);
+keepEngines();
 afterAll(dropDatabases);
