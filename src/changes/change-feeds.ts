@@ -2,6 +2,7 @@
  * The feeds of a process: it reads the log from one snapshot to the next, when a write wakes it and every second in any
  * case, and gives each subscriber the events that its list would show.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { asCaller, SERVICE } from '../caller.ts';
 import type { Database } from '../database/contract.ts';
 import { inRounds } from '../in-rounds.ts';
@@ -31,7 +32,8 @@ const LOOK_WITHOUT_NEWS_MS = 200;
 /** Writes within this time are read together. */
 const GATHER_WRITES_MS = 10;
 const RECHECK_MS = 300;
-const RECHECKED_TOGETHER = 50;
+/** The size of a round: a single statement reads the sessions of the streams in it. */
+const RECHECKED_TOGETHER = 500;
 /** A comment keeps proxies from closing a silent stream. */
 const STREAM_BEAT_MS = 15_000;
 const PRUNE_MS = 60_000;
@@ -335,8 +337,10 @@ export class ChangeFeeds {
 
   async #recheckAll(): Promise<void> {
     const all = [...this.#subscribers];
-    for (let at = 0; at < all.length; at += RECHECKED_TOGETHER)
+    for (let at = 0; at < all.length; at += RECHECKED_TOGETHER) {
       await Promise.all(all.slice(at, at + RECHECKED_TOGETHER).map((each) => this.#recheckOne(each)));
+      await nextTurn();
+    }
   }
 
   async #recheckOne(subscriber: Subscriber): Promise<void> {

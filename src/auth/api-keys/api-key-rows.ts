@@ -138,38 +138,45 @@ const STATE_CELLS = ['id', 'roles', 'publishable', 'bounds', 'hash', 'formerHash
 
 /** Records the use. Undefined: the key is unknown or has expired, or its maker is disabled. */
 export async function apiKeyStateOf(db: Queryable, id: string): Promise<ApiKeyState | undefined> {
-  const found = await seenKey(db, id);
-  if (found?.isUseRecorded === false) await recordUse(db, id);
-  return found?.state;
+  return (await apiKeyStatesOf(db, [id])).get(id);
+}
+
+/** The same of several keys, by their ids. */
+export async function apiKeyStatesOf(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, ApiKeyState>> {
+  const seen = await seenKeys(db, ids);
+  const used = seen.flatMap(({ state, isUseRecorded }) => (isUseRecorded ? [] : [state.id]));
+  if (used.length > 0) await recordUse(db, used);
+  return new Map(seen.map(({ state }) => [state.id, state]));
 }
 
 /** Reads a key in force without a use of it. */
 export const unusedKeyState = async (db: Queryable, id: string): Promise<ApiKeyState | undefined> =>
-  (await seenKey(db, id))?.state;
+  (await seenKeys(db, [id]))[0]?.state;
 
-async function seenKey(db: Queryable, id: string) {
-  const [cells] = await db.rows(sql`
+async function seenKeys(db: Queryable, ids: readonly string[]) {
+  const rows = await db.rows(sql`
     SELECT k.id, k.roles, k.publishable, k.bounds, k.secret_hash, coalesce(k.former_hash, ''),
            ${millisecondsOf(sql`k.former_until`, '0')}, ${millisecondsOf(sql`k.expires_at`, 'Infinity')},
            k.created_by, ${isUseRecorded}
       FROM "_auth_api_keys" k
       LEFT JOIN "users" u ON u.id = k.created_by
-     WHERE k.id = ${uuid(id)}
+     WHERE k.id = ANY(${param('uuid[]', ids)})
        AND (k.expires_at IS NULL OR k.expires_at > now())
        AND (k.created_by IS NULL OR NOT u.disabled)`);
-  if (cells === undefined) return undefined;
-  const [createdBy, isRecorded] = cells.slice(STATE_CELLS.length);
-  return { state: keyStateOf(cells, createdBy ?? undefined), isUseRecorded: isRecorded === 't' };
+  return rows.map((cells) => {
+    const [createdBy, isRecorded] = cells.slice(STATE_CELLS.length);
+    return { state: keyStateOf(cells, createdBy ?? undefined), isUseRecorded: isRecorded === 't' };
+  });
 }
 
 /** Tests the row `k`. Citus allows no `now()` in COALESCE. */
 const isUseRecorded = sql`(coalesce(k.last_used_at, '-infinity') >= now() - ${seconds(USED_EVERY_SECONDS)})`;
 
-async function recordUse(db: Queryable, id: string): Promise<void> {
+async function recordUse(db: Queryable, ids: readonly string[]): Promise<void> {
   await db.run(sql`
     UPDATE "_auth_api_keys" k
        SET last_used_at = now()
-     WHERE k.id = ${uuid(id)}
+     WHERE k.id = ANY(${param('uuid[]', ids)})
        AND NOT ${isUseRecorded}`);
 }
 

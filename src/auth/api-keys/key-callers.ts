@@ -7,8 +7,9 @@ import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Caller } from '../caller.ts';
 import { invalidToken } from '../sessions/access-tokens.ts';
+import { GatheredReads } from '../sessions/gathered-reads.ts';
 import { hashSecret } from '../sessions/secrets.ts';
-import { type ApiKeyState, apiKeyStateOf } from './api-key-rows.ts';
+import { type ApiKeyState, apiKeyStateOf, apiKeyStatesOf } from './api-key-rows.ts';
 import { type BoundsInput, KeyBounds } from './key-bounds.ts';
 import { idPartOf, readKeyToken } from './key-token.ts';
 
@@ -44,8 +45,15 @@ export class KeyCallers {
   /** INVARIANT: a key that was read before the last change of any is used, but not remembered. */
   #changes = 0;
 
+  readonly #rows: GatheredReads<ApiKeyState>;
+
   constructor(parts: KeyCallerParts) {
     this.#parts = parts;
+    const db = inLane(parts.db, 'urgent');
+    this.#rows = new GatheredReads({
+      one: (id) => apiKeyStateOf(db, id),
+      all: (ids) => apiKeyStatesOf(db, ids),
+    });
   }
 
   /** Throws `invalid_token`. Synchronous for a remembered key. */
@@ -71,9 +79,13 @@ export class KeyCallers {
     return caller;
   }
 
-  /** The key's present caller, for a signed link that it made. Throws `invalid_token`. */
-  async callerOf(id: string): Promise<Caller> {
-    return inForce(this.#recent(id) ?? (await this.#load(id))).caller;
+  /**
+   * The key's present caller, for a signed link or a stream of it. Throws `invalid_token`.
+   *
+   * @param mostAge milliseconds for which a key counts as read
+   */
+  async callerOf(id: string, mostAge?: number): Promise<Caller> {
+    return inForce(this.#recent(id, mostAge) ?? (await this.#load(id))).caller;
   }
 
   forget(id: string): void {
@@ -98,13 +110,13 @@ export class KeyCallers {
     this.#compared.clear();
   }
 
-  #recent(id: string): KnownKey | undefined {
+  #recent(id: string, mostAge?: number): KnownKey | undefined {
     const known = this.#known.get(id);
-    return known !== undefined && this.#isRecent(known) ? known : undefined;
+    return known !== undefined && this.#isRecent(known, mostAge) ? known : undefined;
   }
 
-  #isRecent({ at }: KnownKey): boolean {
-    return performance.now() - at < this.#parts.ttl();
+  #isRecent({ at }: KnownKey, mostAge = Number.POSITIVE_INFINITY): boolean {
+    return performance.now() - at < Math.min(this.#parts.ttl(), mostAge);
   }
 
   /** Concurrent requests with one key share a read. */
@@ -120,7 +132,7 @@ export class KeyCallers {
   async #read(id: string): Promise<KnownKey | undefined> {
     const at = performance.now();
     const changes = this.#changes;
-    const state = await apiKeyStateOf(inLane(this.#parts.db, 'urgent'), id);
+    const state = await this.#rows.of(id);
     const caller = state && callerOfState(state, this.#parts.schema, this.#common);
     if (state === undefined || caller === undefined) return undefined;
     const { createdBy, hash, formerHash, formerUntil, expiresAt } = state;

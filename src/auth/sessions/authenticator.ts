@@ -14,6 +14,7 @@ import { KeyCallers } from '../api-keys/key-callers.ts';
 import { KEY_PREFIX } from '../api-keys/key-token.ts';
 import type { Caller } from '../caller.ts';
 import { type AccessTokens, invalidToken } from './access-tokens.ts';
+import { GatheredReads } from './gathered-reads.ts';
 import { hashSecret, isSecret } from './secrets.ts';
 import type { SessionKey, SessionState, Sessions } from './sessions.ts';
 
@@ -65,6 +66,7 @@ export class Authenticator {
   /** The session of each cookie, by the cookie's hash: a heap dump holds no credential. */
   readonly #cookies = new BoundedMap<string, string>(MAX_SESSIONS);
   readonly #keys: KeyCallers;
+  readonly #rows: GatheredReads<SessionState>;
   #loading = new Map<string, Promise<KnownSession | undefined>>();
   #ttl = TTL_WITHOUT_ANNOUNCEMENTS;
   /** INVARIANT: a state that was read before the last change of any session is used, but not remembered. */
@@ -74,6 +76,12 @@ export class Authenticator {
   private constructor(parts: AuthenticatorParts) {
     this.#parts = parts;
     this.#keys = new KeyCallers({ ...parts, ttl: () => this.#ttl });
+    const { sessions } = parts;
+    const db = inLane(parts.db, 'urgent');
+    this.#rows = new GatheredReads({
+      one: (id) => sessions.stateOf(db, { id }),
+      all: (ids) => sessions.statesOf(db, ids),
+    });
   }
 
   static async open(parts: AuthenticatorParts): Promise<Authenticator> {
@@ -103,14 +111,19 @@ export class Authenticator {
     throw new Problem('unauthenticated', detail);
   }
 
-  /** Returns the present caller of a session or key, for a link that it signed. Throws `invalid_token` if it ended. */
-  callerOfLink({ kind, ...claims }: LinkSigner): Caller | Promise<Caller> {
-    return kind === 'key' ? this.#keys.callerOf(claims.sessionId) : this.callerOfSession(claims);
+  /**
+   * Returns the present caller of a session or key, for a link that it signed, or a stream that it opened. Throws
+   * `invalid_token` if it ended.
+   *
+   * @param mostAge milliseconds for which a session counts as read; default: as for requests
+   */
+  callerOfLink({ kind, ...claims }: LinkSigner, mostAge?: number): Caller | Promise<Caller> {
+    return kind === 'key' ? this.#keys.callerOf(claims.sessionId, mostAge) : this.callerOfSession(claims, mostAge);
   }
 
   /** Throws `invalid_token` if the session ended. */
-  callerOfSession({ sessionId, userId }: SessionClaims): Caller | Promise<Caller> {
-    const entry = this.#recent(sessionId);
+  callerOfSession({ sessionId, userId }: SessionClaims, mostAge?: number): Caller | Promise<Caller> {
+    const entry = this.#recent(sessionId, mostAge);
     if (entry !== undefined) {
       if (entry.userId !== userId) throw invalidToken();
       return entry.bearer;
@@ -198,9 +211,9 @@ export class Authenticator {
     });
   }
 
-  #recent(id: string): KnownSession | undefined {
+  #recent(id: string, mostAge = Number.POSITIVE_INFINITY): KnownSession | undefined {
     const entry = this.#known.get(id);
-    return entry !== undefined && performance.now() - entry.at < this.#ttl ? entry : undefined;
+    return entry !== undefined && performance.now() - entry.at < Math.min(this.#ttl, mostAge) ? entry : undefined;
   }
 
   /** Concurrent requests of one session share a read. */
@@ -216,11 +229,16 @@ export class Authenticator {
   async #read(session: SessionKey): Promise<KnownSession | undefined> {
     const at = performance.now();
     const changes = this.#changes;
-    const state = await this.#parts.sessions.stateOf(inLane(this.#parts.db, 'urgent'), session);
+    const state = await this.#stateOf(session);
     if (state === undefined) return undefined;
     const entry = this.#toKnown(state, at);
     if (changes === this.#changes) this.#known.set(state.sessionId, entry);
     return entry;
+  }
+
+  #stateOf(session: SessionKey): Promise<SessionState | undefined> {
+    const { db, sessions } = this.#parts;
+    return 'id' in session ? this.#rows.of(session.id) : sessions.stateOf(inLane(db, 'urgent'), session);
   }
 
   #toKnown({ sessionId, user, ...facts }: SessionState, at: number): KnownSession {

@@ -151,23 +151,40 @@ export class Sessions {
   /** Undefined: the session ended, is unknown, or belongs to a disabled user. */
   async stateOf(db: Queryable, key: SessionKey): Promise<SessionState | undefined> {
     const where = 'id' in key ? sql`s.id = ${uuid(key.id)}` : sql`s.cookie_hash = ${text(hashSecret(key.cookie))}`;
-    const [cells] = await db.rows(sql`
-      SELECT s.id, s.last_used_at < now() - ${seconds(this.#touchAfter)}, s.user_id, s.second_factor,
+    const [state] = await this.#statesWhere(db, where);
+    return state;
+  }
+
+  /** The same of several sessions, by their ids. */
+  async statesOf(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, SessionState>> {
+    const states = await this.#statesWhere(db, sql`s.id = ANY(${param('uuid[]', ids)})`);
+    return new Map(states.map((state) => [state.sessionId, state]));
+  }
+
+  async #statesWhere(db: Queryable, where: Sql): Promise<readonly SessionState[]> {
+    const isUnused = sql`s.last_used_at < now() - ${seconds(this.#touchAfter)}`;
+    const rows = await db.rows(sql`
+      SELECT s.id, ${isUnused}, s.user_id, s.second_factor,
              ${SIGNED_IN_AT}, ${formerGuestOf(sql`s.user_id`)}, ${this.#users.columns('u')}
         FROM "_auth_sessions" s
         LEFT JOIN "users" u ON u.id = s.user_id
        WHERE ${where}
          AND ${this.#isAlive()}
          AND ${NOT_DISABLED}`);
-    if (cells === undefined) return undefined;
-    const { sessionId } = namedCells(cells, 'sessionId');
-    if (cells[1] === 't') {
-      await db.run(sql`UPDATE "_auth_sessions" SET last_used_at = now() WHERE id = ${uuid(sessionId)}`);
-    }
-    const user = cells[2] === null ? undefined : this.#users.read(cells, 6);
+    const unused = rows.flatMap(([id, isOld]) => (isOld === 't' ? [id!] : []));
+    if (unused.length > 0)
+      await db.run(sql`
+        UPDATE "_auth_sessions" s
+           SET last_used_at = now()
+         WHERE s.id = ANY(${param('uuid[]', unused)})
+           AND ${isUnused}`);
+    return rows.map((cells) => this.#stateOf(cells));
+  }
+
+  #stateOf(cells: Cells): SessionState {
     return {
-      sessionId,
-      user,
+      sessionId: namedCells(cells, 'sessionId').sessionId,
+      user: cells[2] === null ? undefined : this.#users.read(cells, 6),
       secondFactor: cells[3] === 't',
       signedInAt: cells[4]!,
       formerGuest: cells[5] ?? undefined,

@@ -9,6 +9,9 @@ import { callerOf, notFoundProblem, renewalOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import type { AskedFeed } from './feed-request.ts';
 
+/** With the time between two looks and that of a look, a session that ended unannounced is noticed within the second. */
+const MOST_AGE_MS = 400;
+
 /** @param feeds by their names; a feed without a name is the only one */
 export async function openStream(ctx: Context, app: App, feeds: ReadonlyMap<string, AskedFeed>): Promise<void> {
   const service = app.feeds;
@@ -77,7 +80,7 @@ class CallerStreams {
     const { sessionId, principal: userId, by } = this.#caller;
     const kind = by === 'key' ? 'key' : 'session';
     try {
-      return await this.#auth.authenticator.callerOfLink({ kind, sessionId, userId });
+      return await this.#auth.authenticator.callerOfLink({ kind, sessionId, userId }, MOST_AGE_MS);
     } catch (error) {
       if (error instanceof Problem && error.status === 401) return undefined;
       // The database does not answer: it sends no events either.
