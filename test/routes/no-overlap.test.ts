@@ -1,7 +1,10 @@
 /** `no_overlap`: bookings of one room, alone, in batches, and in a race. */
 import { beforeAll, expect, test } from 'vitest';
+import { lockValues } from '../../src/records/write/value-locks.ts';
+import { raw } from '../../src/sql.ts';
 import { outcomeOf } from '../support/records.ts';
 import { describeRoutes, type TestService, type User } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const SCHEMA = `
 roles: { admin: { assigns: [member] }, member: {} }
@@ -148,6 +151,49 @@ function suite(service: TestService): void {
       );
       expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409]);
     }
+  });
+
+  test('changes of the times that race give one change, and creates under a key one record', async () => {
+    await newRoom();
+    const ids = [];
+    for (let i = 0; i < 6; i++) ids.push((await book(ann, 2 * i, 2 * i + 1)).body.data.id);
+    const times = { starts_at: at(20), ends_at: at(22) };
+    const moved = await Promise.all(ids.map((id) => ann.client.patch(`/api/bookings/${id}`, { data: times })));
+    expect(moved.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409, 409]);
+    const keyed = [1, 2, 3, 4].map((i) => {
+      const data = booking(22, 23);
+      return ann.client.with({ 'Idempotency-Key': `${room}-${i}` }).post('/api/bookings', { data });
+    });
+    expect((await Promise.all(keyed)).map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
+  });
+
+  test('a change of the times, and a create under a key, wait for the write that holds the place', async () => {
+    // The embedded database has one connection.
+    if (service.kind === 'embedded') return;
+    await newRoom();
+    const id = (await book(ann, 1, 2)).body.data.id;
+    const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const collection = service.app.schema.collections.get('bookings')!;
+    const holding = service.app.db.transaction(async (tx) => {
+      await lockValues(tx, [{ collection, data: { room } }]);
+      begun.resolve();
+      await done.promise;
+    });
+    await begun.promise;
+    const ended: number[] = [];
+    const keyed = ann.client.with({ 'Idempotency-Key': room });
+    const writes = [
+      ann.client.patch(`/api/bookings/${id}`, { data: { ends_at: at(3) } }),
+      keyed.post('/api/bookings', { data: booking(4, 5) }),
+    ].map(async (write) => ended.push((await write).status));
+    await until('both writes wait, or one does not', async () => {
+      const rows = await service.app.db.rows(raw(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`));
+      return rows.length === 2 || ended.length > 0;
+    });
+    const early = [...ended];
+    done.resolve();
+    await Promise.all([holding, ...writes]);
+    expect([early, ended.sort()]).toEqual([[], [200, 201]]);
   });
 
   test('batches that race in other orders end, and at most one of each pair stays', async () => {

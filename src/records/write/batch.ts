@@ -70,7 +70,7 @@ export class Batch {
   }
 
   create(access: AccessContext, request: CreateRequest): Promise<Written> {
-    return create(this.#store, access, { ...request, tx: this.tx });
+    return create(this.#store, access, { ...request, tx: this.tx, holdsPlaces: true });
   }
 
   async update(access: AccessContext, request: UpdateRequest): Promise<Written> {

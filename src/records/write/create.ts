@@ -30,7 +30,7 @@ import { insertOwned, type OwnedRow } from './owners-changes.ts';
 import { recordingHistory } from './row-history.ts';
 import { createdRow, newRecord } from './row-in-process.ts';
 import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
-import { lockValues, setsPlace } from './value-locks.ts';
+import { lockNewPlaces, setsPlace } from './value-locks.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import { insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
@@ -41,6 +41,8 @@ export interface CreateRequest {
   readonly given?: ServerValues;
   /** Default: a transaction of its own. */
   readonly tx?: Transaction;
+  /** The transaction has locked the places of the record. */
+  readonly holdsPlaces?: boolean;
 }
 
 interface Creation {
@@ -54,10 +56,10 @@ interface Creation {
 
 /** Runs one statement if that can decide, else a transaction. */
 export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
-  const { tx, data } = request;
-  if (tx === undefined && setsPlace({ collection: access.collection, data }))
-    return createInPlace(store, access, request);
+  const { tx, data, holdsPlaces } = request;
   const read = creationOf(store, access, request);
+  if (holdsPlaces !== true && setsPlace({ collection: access.collection, data }))
+    return createInPlace(store, access, { ...request, values: read.input.values });
   const tenant = tenantOfValues(access.collection, read.input.values);
   const writer = withinTenant(statementWriter(store, access, tx), tenant);
   try {
@@ -74,12 +76,17 @@ export async function create(store: Store, access: AccessContext, request: Creat
 }
 
 /** The same in a transaction that holds its places. */
-function createInPlace(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
+function createInPlace(
+  store: Store,
+  access: AccessContext,
+  { values, ...request }: CreateRequest & Pick<Input, 'values'>,
+): Promise<Written> {
   const { collection } = access;
   const work = async (tx: Transaction): Promise<Written> => {
-    await lockValues(tx, [{ collection, data: request.data }]);
-    return create(store, access, { ...request, tx });
+    await lockNewPlaces(tx, { collection, data: request.data }, values);
+    return create(store, access, { ...request, tx, holdsPlaces: true });
   };
+  if (request.tx !== undefined) return work(request.tx);
   return store.transaction(work).catch((error: unknown) => {
     throw toRefusal(error, collection);
   });

@@ -22,6 +22,7 @@ import {
   statementWriter,
   writtenOf,
 } from './single-statement.ts';
+import { lockPlacesOf, setsPlace } from './value-locks.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
 
@@ -57,8 +58,10 @@ export async function update(store: Store, access: AccessContext, request: Updat
   try {
     const writer = await inTenantOf(statementWriter(store, access, tx), id, 'update');
     const known = await knownUpdate(writer, change);
-    const isOneStatement = known?.plan.isExact && relations.length === 0;
+    const isPlaced = setsPlace({ collection: access.collection, data });
+    const isOneStatement = known?.plan.isExact && relations.length === 0 && !isPlaced;
     const inTransaction = async (own: Transaction): Promise<Written> => {
+      if (isPlaced) await lockPlacesOf(writer, own, id, data);
       const inside = { ...writer, ...statementWriter(store, writer.access, own) };
       const written = known === undefined || isOneStatement ? undefined : await updateUnlocked(inside, known, change);
       return written ?? updateLocked(inside, own, change);

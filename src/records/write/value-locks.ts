@@ -3,20 +3,27 @@
  * PostgreSQL ends one of them after a second. So a batch locks all of its values at once, in one
  * order. A single write locks none: in a batch of statements it waits 20 ms at most, and alone it holds
  * no value while it waits for one. An exclusion constraint is checked after its row is there, so that two rows of one
- * place wait for each other: a single write locks the places of `no_overlap`.
+ * place wait for each other: a write of its own, and each update of a batch, locks the places of `no_overlap`.
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../../database/contract.ts';
+import { memoizedBy } from '../../memoized.ts';
+import { allOperandsOf, ownMemberOf } from '../../policy/visit.ts';
 import {
   type BelongsTo,
   type Collection,
   type Field,
   isTenant,
   isUniqueMember,
+  type NoOverlap,
   withinOf,
 } from '../../schema/model/model.ts';
-import { param, sql } from '../../sql.ts';
-import type { Data } from './input.ts';
+import { ident, join, param, sql } from '../../sql.ts';
+import type { Reading } from '../access-context.ts';
+import { recordKeyOf } from '../record-key.ts';
+import { scopeOf } from '../scope.ts';
+import type { ColumnValue, Data } from './input.ts';
+import { STORED } from './written-row.ts';
 
 type KeyMember = Field | BelongsTo;
 
@@ -34,9 +41,50 @@ export interface WantedValues {
   readonly data: Data;
 }
 
-/** A write of these values alone needs their locks. */
+/** A write of these values can take a place from another one, and needs its lock. */
 export const setsPlace = ({ collection: { noOverlap = [] }, data }: WantedValues): boolean =>
-  noOverlap.some(({ on }) => on.some(({ name }) => Object.hasOwn(data, name)));
+  noOverlap.some((key) => membersOfPlace(key).some((name) => Object.hasOwn(data, name)));
+
+/** The members that decide with which records a record may overlap. */
+const membersOfPlace = memoizedBy(({ on, from, to, where }: NoOverlap): readonly string[] => {
+  const read = where === undefined ? [] : allOperandsOf(where.checked);
+  const tested = read.flatMap((operand) => (operand.kind === 'column' ? (ownMemberOf(operand) ?? []) : []));
+  return [...[...on, from, to].map(({ name }) => name), ...tested];
+});
+
+const onMembers = ({ noOverlap = [] }: Collection): readonly KeyMember[] => [
+  ...new Set(noOverlap.flatMap(({ on }) => on)),
+];
+
+/** Locks the places of a record that is to be created. @param values with the defaults */
+export function lockNewPlaces(
+  tx: Transaction,
+  { collection, data }: WantedValues,
+  values: readonly Pick<ColumnValue, 'column' | 'value'>[],
+): Promise<void> {
+  const placed = onMembers(collection).flatMap(({ name, column }) =>
+    values.filter((given) => given.column === column).map(({ value }) => [name, value] as const),
+  );
+  return lockValues(tx, [{ collection, data: { ...data, ...Object.fromEntries(placed) } }]);
+}
+
+/** Locks the place of a stored record that the caller may change, and the one that the update gives it. */
+export async function lockPlacesOf(reading: Reading, tx: Transaction, id: string, data: Data): Promise<void> {
+  const { collection, permit } = reading.access;
+  const members = onMembers(collection);
+  const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text`);
+  const isRecord = recordKeyOf(collection).is(STORED, id);
+  const mayChange = permit(collection.name, 'update').update.holds(STORED);
+  const [stored] = await tx.rows(sql`
+    SELECT ${join(cells, ', ')}
+      FROM ${scopeOf(reading).from(collection.name, STORED).where(isRecord, mayChange)}`);
+  if (stored === undefined) return;
+  const place = Object.fromEntries(members.map(({ name }, i) => [name, stored[i]]));
+  await lockValues(tx, [
+    { collection, data: place },
+    { collection, data },
+  ]);
+}
 
 /**
  * The most values that a batch locks one by one. The locks of all batches must fit into the server's
