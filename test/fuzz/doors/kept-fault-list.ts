@@ -3,6 +3,7 @@ import { type Fault, fault } from '../faults/fault.ts';
 
 const UPSERT = 'src/records/write/upsert.ts';
 const DELETED = 'src/records/deleted-records.ts';
+const LOST_REFERENCES = 'src/schema/model/kept/lost-references.ts';
 const HISTORY = 'src/records/history.ts';
 const HISTORY_TRIGGERS = 'src/migrations/changes/history-triggers.ts';
 const DELETED_TRIGGERS = 'src/migrations/changes/deleted-row-triggers.ts';
@@ -30,6 +31,13 @@ export const KEPT_FAULTS: readonly Fault[] = [
   fault(DELETED, 'a restore is held to no check', /if \(failure !== undefined\) throw failure;/, ''),
   fault(DELETED, 'a restore brings no links back', /await tx\.run\(links\);/, ';'),
   fault(DELETED, 'a restored record has the time of its last change', /return isTime \?/, 'return false ?'),
+  fault(DELETED, 'a restore leaves the owners as they are', /await tx\.run\(owners\);/, ';'),
+  fault(
+    LOST_REFERENCES,
+    'a rule for kept rows relies on foreign keys',
+    /= new KeptRule\(rows\)\.of\(rule\.checked\)/,
+    '= rule.checked',
+  ),
   fault(
     DELETED,
     'a restored record stays among the deleted ones',
@@ -46,10 +54,11 @@ export const KEPT_FAULTS: readonly Fault[] = [
   fault(
     HISTORY,
     'a history has members that were hidden then',
-    /new Set\(stored\)\.difference\(sight\.hiddenOf\(image\.row\)\)/,
+    /new Set\(stored\)\.difference\(sight\.hiddenOf\(state\)\)/,
     'new Set(stored)',
   ),
-  fault(HISTORY, 'a history has states that are hidden', / \|\| !sight\.shows\(image\.row\)/, ''),
+  fault(HISTORY, 'a history has states that are hidden', /sight\.shows\(state\) \? /, 'true ? '),
+  fault(HISTORY, 'a former state has no time', /if \(at === undefined\) return/, "if (at !== '') return"),
   fault(
     HISTORY,
     'a history is of a hidden record',
