@@ -5,22 +5,11 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 import { storedTables, VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { isOfService, undecidedDrafts } from './adopt.ts';
 import { type ComparedMember, compareMember } from './compare-member.ts';
+import { compareReferences } from './compare-references.ts';
+import type { Difference } from './difference.ts';
 import { keyTypeOf } from './draft-key.ts';
 import { type DraftTable, USER_COLUMNS } from './draft-table.ts';
 import { type ExistingTable, primaryKeyOf } from './existing-tables.ts';
-
-export interface Difference {
-  readonly kind: 'file_lacks' | 'database_lacks' | 'differs';
-  readonly table: string;
-  readonly column?: string;
-  /** The name in the file, or in a draft: of the collection, or of its member. */
-  readonly name: string;
-  /** The key of the file whose value differs. */
-  readonly key?: string;
-  readonly file?: unknown;
-  /** The value in the database; for a column that the file lacks, the declaration of a draft. */
-  readonly database?: unknown;
-}
 
 /**
  * The result has the order of the file, and ends with the tables that the file lacks.
@@ -76,7 +65,12 @@ function compareTable({ file, collection, table: existing, draft }: TablePair): 
   const asLacking = ({ name, column, declared }: (typeof lacking)[number]): Difference => {
     return { kind: 'file_lacks', table, column: column!, name: `${collection.name}.${name}`, database: declared };
   };
-  return [...compareKey(collection, existing), ...compared, ...lacking.map(asLacking)];
+  return [
+    ...compareKey(collection, existing),
+    ...compared,
+    ...compareReferences({ file, collection, table: existing, draft }),
+    ...lacking.map(asLacking),
+  ];
 }
 
 function compareKey({ name, key }: Collection, table: ExistingTable): readonly Difference[] {
@@ -99,7 +93,7 @@ function compareColumnsOfKey(
   return [{ kind: 'differs', table: table.table, name, key: 'id', file, database }];
 }
 
-/** The members of a reference of several columns are compared themselves. */
+/** References of several columns are compared as foreign keys. */
 const comparedMembers = ({ fields, relations }: Collection): readonly ComparedMember[] => [
   ...fields.values(),
   ...[...relations.values()]

@@ -172,6 +172,7 @@ export function draftCompositeReference(
     wanted.find(isFree) ?? Array.from({ length: taken.size + 1 }, (_, i) => `${collection}_${i + 2}`).find(isFree)!;
   return {
     name,
+    columns,
     declared: { kind: 'belongs_to', collection, fields, on_delete: onDelete },
     notes: ['n', 'd'].includes(key.onDelete!)
       ? ['PostgreSQL clears its columns when the other record is deleted, which the service rejects']

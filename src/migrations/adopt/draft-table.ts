@@ -10,6 +10,8 @@ export interface DraftMember {
   readonly name: string;
   /** Undefined for the other side of a reference. */
   readonly column?: string;
+  /** Given for a reference of several columns. */
+  readonly columns?: readonly string[];
   readonly declared: Declaration;
   /** Remarks for the author of the schema. */
   readonly notes: readonly string[];

@@ -1,5 +1,5 @@
 /** The differences between a schema file and a database, a line each. */
-import type { Difference } from './compare-file.ts';
+import type { Difference } from './difference.ts';
 import { asYaml } from './print-draft.ts';
 
 export function printDifferences(differences: readonly Difference[]): string {
@@ -9,8 +9,9 @@ export function printDifferences(differences: readonly Difference[]): string {
   return `${differences.map(lineOf).join('')}\n${counts}\n`;
 }
 
-function lineOf({ kind, table, column, name, key, file, database }: Difference): string {
-  const what = column === undefined ? `the table ${table}` : `the column \`${column}\` of ${table}`;
+function lineOf({ kind, table, column, columns, name, key, file, database }: Difference): string {
+  const several = columns && `the foreign key of \`${columns.join('`, `')}\` of ${table}`;
+  const what = several ?? (column === undefined ? `the table ${table}` : `the column \`${column}\` of ${table}`);
   switch (kind) {
     case 'file_lacks': {
       const declaration = database === undefined ? '' : `: ${asYaml(database)}`;
