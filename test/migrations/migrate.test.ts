@@ -417,21 +417,65 @@ describe.each(ONE_KIND)('a migration of bytes on %s', (kind) => {
   });
 });
 
-/** Texts that are lists, as JSON; and others. */
-const LIST_TEXTS: readonly (readonly [element: string, texts: readonly string[], others: readonly string[]])[] = [
+/** Texts that are values of the type; and others. */
+const TYPE_TEXTS: readonly (readonly [type: string, texts: readonly string[], others: readonly string[]])[] = [
   [
-    'string',
+    'list of string',
     ['[]', '["a","b c"]', '["","{}","a,b","NULL"," x ","\\"\\\\","Ünï"]'],
     ['["a", "b"]', '[null]', '["\\n"]', '[1]', '["a"', '', '{a}', `["${'x'.repeat(676)}"]`],
   ],
   [
-    'int',
+    'list of int',
     ['[]', '[1,-2,9007199254740991]'],
     ['[9007199254740992]', '[01]', '[1.5]', '["1"]', `[${'1,'.repeat(1000)}1]`],
   ],
-  ['float', ['[0.1,-1.5,1e+22]'], ['[1e400]', '[1.0]', '["NaN"]']],
-  ['bool', ['[true,false]'], ['[t]']],
-  ['date', ['["2026-01-31","0001-12-01"]'], ['["2026-02-30"]', '["0000-01-01"]']],
+  ['list of float', ['[0.1,-1.5,1e+22]'], ['[1e400]', '[1.0]', '["NaN"]']],
+  ['list of bool', ['[true,false]'], ['[t]']],
+  ['list of date', ['["2026-01-31","0001-12-01"]'], ['["2026-02-30"]', '["0000-01-01"]']],
+  [
+    'list of datetime',
+    ['[]', '["2026-01-31T09:30:00.000000Z","0001-12-01T23:59:59.999999Z","2026-07-01T00:00:00.120000Z"]'],
+    ['["2026-01-31T09:30:00Z"]', '["2026-01-31T24:00:00.000000Z"]', '["2026-02-30T09:30:00.000000Z"]'],
+  ],
+  [
+    'datetime',
+    ['2026-01-31T09:30:00.000000Z', '9999-12-31T23:59:59.999999Z'],
+    ['2026-01-31T09:30:00Z', '2026-02-30T00:00:00.000000Z', '2026-01-31', 'infinity', ''],
+  ],
+  [
+    'point',
+    ['{"lat":52.1,"lng":4.3}', '{"lat":-90,"lng":180}', '{"lat":1e-07,"lng":0}'],
+    ['{"lat":91,"lng":0}', '{"lat":0,"lng":-180.5}', '{"lng":4.3,"lat":52.1}', '{"lat":1.0,"lng":0}', '(1,2)', ''],
+  ],
+  [
+    'json',
+    [
+      '{}',
+      '[1.50, null, "a\\"\\\\b#0", "\\u0001"]',
+      '{"a": {"b, ": [{"c": true}, []]}}',
+      '"x"',
+      '-0.10',
+      `${'['.repeat(32)}1${']'.repeat(32)}`,
+    ],
+    [
+      ...[
+        '{"a":1}',
+        '{"b": 1, "a": 2}',
+        'null',
+        '01',
+        '{"a": 1',
+        '"\\u0041"',
+        '[1e400]',
+        '',
+        '#',
+        '[#]',
+        '"a"b"',
+        '00',
+      ],
+      `${'['.repeat(33)}1${']'.repeat(33)}`,
+      '9'.repeat(401),
+    ],
+  ],
 ];
 
 describe.each(ONE_KIND)('a migration of lists on %s', (kind) => {
@@ -441,11 +485,11 @@ describe.each(ONE_KIND)('a migration of lists on %s', (kind) => {
   });
   afterAll(() => db?.close());
 
-  it.each(LIST_TEXTS)(
-    'lists of %s become JSON and JSON becomes lists, and other strings need consent',
-    async (element, texts, others) => {
+  it.each(TYPE_TEXTS)(
+    'values of %s become text and text becomes values, and other strings need consent',
+    async (type, texts, others) => {
       const of = (type: string) => schemaOf(collections(`  listed: { fields: { v: ${type} } }\n`));
-      const list = `{ type: list, of: ${element} }`;
+      const list = type.replace(/list of (\w+)/, '{ type: list, of: $1 }');
       const insert = (n: number, value: string) =>
         db.run(
           raw(`INSERT INTO listed (id, v) VALUES ('01900000-0000-7000-8000-00000000000${n}', ${quotedText(value)})`),

@@ -1,7 +1,7 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { parseDatetime } from '../../policy/values.ts';
-import { sql } from '../../sql.ts';
 import { asInPolicies, type Constraints, type FieldKind, outsideBounds, type Read, reject } from './kind.ts';
+import { datetimeText, instantText } from './text-forms/datetime-text.ts';
 
 const EXPECTED =
   'RFC 3339 with an offset, at most six decimals, in the years 0001 to 9999, such as "2026-01-31T09:30:00Z"';
@@ -44,7 +44,8 @@ export const datetime: FieldKind = {
   fromCell: canonicalOfCell,
   jsonSchema: () => ({ type: 'string', format: 'date-time' }),
   typescript: () => 'DateTime',
-  inKey: (column) => sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+  inKey: instantText,
+  text: datetimeText,
   adoption: {
     narrower: [],
     storedAs: { timestamp: { column: 'timestamp without time zone', readAs: " AT TIME ZONE 'UTC'" } },

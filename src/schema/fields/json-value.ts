@@ -2,6 +2,7 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { InexactNumeral, parseString, plainNumeral } from '../../policy/values.ts';
 import { asInPolicies, type FieldKind, type Read, type Rejected, reject } from './kind.ts';
+import { jsonText } from './text-forms/jsonb-text.ts';
 
 const MOST_JSON_BYTES = 65_536;
 const MOST_JSON_LEVELS = 32;
@@ -96,6 +97,7 @@ export const json: FieldKind = {
   },
   toJson: String,
   fromCell: (cell) => spelled(parseExactly(cell)),
+  text: jsonText(MOST_JSON_BYTES, MOST_JSON_LEVELS),
   jsonSchema: () => ({ type: ['object', 'array', 'string', 'number', 'boolean'] }),
   typescript: () => 'unknown',
   adoption: {

@@ -9,8 +9,8 @@ import { datetime } from './datetime.ts';
 import { float } from './float.ts';
 import { int } from './int.ts';
 import { asInPolicies, type Constraints, type FieldKind, type Read, reject } from './kind.ts';
-import { listTextForm } from './list-text.ts';
 import { string } from './string.ts';
+import { listTextForm } from './text-forms/list-text.ts';
 
 const ELEMENTS: Readonly<Record<ElementOfList, FieldKind>> = { string, int, float, bool, date, datetime };
 

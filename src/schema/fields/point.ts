@@ -1,5 +1,6 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { InexactNumeral, readPoint } from '../../policy/values.ts';
+import { quotedText, raw, type Sql, sql } from '../../sql.ts';
 import { asInPolicies, type FieldKind, reject } from './kind.ts';
 
 const EXPECTED = 'an object of `lat` (-90 to 90) and `lng` (-180 to 180), such as {"lat": 52.1, "lng": 4.3}';
@@ -14,6 +15,17 @@ function coordinates(cell: string): readonly [lng: number, lat: number] {
 
 /** JSON has no other numbers, which only another program writes. */
 const inJson = (value: number): string => JSON.stringify(Number.isFinite(value) ? value : String(value));
+
+/** The JSON object as text. */
+const textOfPlace = (place: Sql): Sql =>
+  sql`'{"lat":' || (${place})[1]::text || ',"lng":' || (${place})[0]::text || '}'`;
+const COORDINATE = String.raw`(-?[0-9]{1,3}(\.[0-9]{1,17})?(e-[0-9]{2})?)`;
+const PRINTED = String.raw`^\{"lat":${COORDINATE},"lng":${COORDINATE}\}$`;
+function placeOfText(text: Sql): Sql {
+  const coordinate = (name: string): Sql =>
+    sql`substring(${text} FROM ${raw(quotedText(`"${name}":([^,}]*)`))})::float8`;
+  return sql`point(${coordinate('lng')}, ${coordinate('lat')})`;
+}
 
 export const point: FieldKind = {
   name: 'point',
@@ -51,6 +63,17 @@ export const point: FieldKind = {
     additionalProperties: false,
   }),
   typescript: () => '{ lat: number; lng: number }',
+  text: {
+    print: textOfPlace,
+    parse: placeOfText,
+    isPrinted: (text) => sql`CASE
+      WHEN ${text} ~ ${raw(quotedText(PRINTED))}
+      THEN ${textOfPlace(placeOfText(text))} = ${text}
+       AND abs((${placeOfText(text)})[0]) <= 180
+       AND abs((${placeOfText(text)})[1]) <= 90
+      ELSE false
+    END`,
+  },
   adoption: {
     narrower: [],
     note: 'the first coordinate must be the longitude, and the second the latitude',
