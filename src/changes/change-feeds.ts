@@ -19,11 +19,13 @@ import { pruneLog } from './log-pruning.ts';
 import { feedRulesDigest, loggedShapesOf } from './logged-schema.ts';
 import { Positions } from './position.ts';
 import { Publisher } from './publisher.ts';
-import { Replay } from './replay.ts';
+import { Replay, type ReplayParts } from './replay.ts';
+import { ReplayDecisions } from './replay-decisions.ts';
 import type { ExceededBound, StreamPlaces } from './stream-places.ts';
 import { type EventSink, type FeedRequest, Subscriber } from './subscriber.ts';
 import { Turns } from './turns.ts';
 import { whenServed } from './when-served.ts';
+import { WorkPace } from './work-pace.ts';
 
 const CHANNEL = 'bylaw_changes';
 /** Finds the writes of other programs, and of nodes that ended before they reported theirs: a server may have them. */
@@ -67,7 +69,7 @@ export class ChangeFeeds {
   readonly #timers: NodeJS.Timeout[];
   readonly #sender: FeedSender;
   readonly #publisher: Publisher;
-  readonly #turns = new Turns(REPLAYS_AT_ONCE);
+  readonly #replays: ReplayParts;
   /** The state up to which all was sent. Undefined: there are no listeners. */
   #tail: ReachedMoment | undefined;
   #opening: Promise<void> | undefined;
@@ -100,6 +102,13 @@ export class ChangeFeeds {
     const grounds = { store: this.#store, groups: this.#groups, log: this.#log, shapes: this.#shapes };
     const isHeard = (): boolean => this.#tail !== undefined;
     this.#publisher = new Publisher({ ...grounds, sender: this.#sender, observer, onError, isHeard });
+    this.#replays = {
+      ...grounds,
+      sender: this.#sender,
+      decisions: new ReplayDecisions(grounds),
+      turns: new Turns(REPLAYS_AT_ONCE),
+      pace: new WorkPace(),
+    };
     this.#retention = Math.max(...[...schema.collections.values()].map(({ feed }) => feed?.retention ?? 0));
     const pruneMs = Math.max(1_000, Math.min(PRUNE_MS, this.#retention * 100));
     this.#timers = [
@@ -253,8 +262,7 @@ export class ChangeFeeds {
   }
 
   #replay(subscriber: Subscriber): Replay {
-    const parts = { log: this.#log, store: this.#store, groups: this.#groups, sender: this.#sender };
-    return new Replay({ ...parts, shapes: this.#shapes, turns: this.#turns }, subscriber);
+    return new Replay(this.#replays, subscriber);
   }
 
   /** The subscriber takes each batch at once from now on. False: batches that it does not have were sent to others. */

@@ -57,7 +57,7 @@ interface LoadedChanges {
 }
 
 /** The changes of a collection for some audiences. */
-export interface AskedChanges {
+interface AskedChanges {
   readonly collection: Collection;
   /** The audiences that may see these states of records. */
   readonly audiencesOf: (rows: readonly Row[]) => readonly Audience[];

@@ -2,7 +2,7 @@
 import type { Database } from '../database/contract.ts';
 import type { Moment } from './change-log.ts';
 import { END_OF_BATCH, type EventType, type FeedEvent, type ResetReason, resetOf } from './events.ts';
-import type { FeedPosition, Positions } from './position.ts';
+import type { FeedPosition, Positions, PositionWriter } from './position.ts';
 import type { Subscriber } from './subscriber.ts';
 
 /** Counts for the metrics. */
@@ -21,6 +21,13 @@ export interface Stretch {
   readonly life: string;
   readonly from: Moment;
   readonly to: Moment;
+}
+
+/** Events of a stretch; those before `from` were sent. */
+export interface SentEvents {
+  readonly events: readonly FeedEvent[];
+  readonly stretch: Stretch;
+  readonly from: number;
 }
 
 /** A moment in one life of the log. */
@@ -55,17 +62,25 @@ export class FeedSender {
 
   /** Events of one place come together: the position of the last one alone has all of them behind it. */
   send(subscriber: Subscriber, events: readonly FeedEvent[], stretch: Stretch): void {
+    this.sendWhile(subscriber, { events, stretch, from: 0 }, () => true);
+  }
+
+  /** Sends events as long as more may follow. @returns the number of events up to the last that was sent */
+  sendWhile(subscriber: Subscriber, { events, stretch, from }: SentEvents, mayFollow: () => boolean): number {
     let nth = 0;
-    for (const [i, { type, data, seq }] of events.entries()) {
-      if (subscriber.isEnded) return;
+    let write: PositionWriter | undefined;
+    for (let i = from; i < events.length; i++) {
+      if (subscriber.isEnded) return i;
+      const { type, data, seq } = events[i]!;
       const isLast = events[i + 1]?.seq !== seq;
       const place = { seq: isLast ? seq : seq - 1, nth: isLast ? 0 : ++nth };
       if (isLast) nth = 0;
-      const position =
-        seq === END_OF_BATCH ? this.#end(subscriber, stretch) : this.#position(subscriber, stretch, place);
-      subscriber.sink.send({ type, data }, position);
+      write ??= this.#writerOf(subscriber, stretch);
+      subscriber.sink.send({ type, data }, seq === END_OF_BATCH ? this.#end(subscriber, stretch) : write(place));
       this.#observer.onEvent(type);
+      if (isLast && !mayFollow()) return i + 1;
     }
+    return events.length;
   }
 
   /** The list that follows is at least as new as the position. */
@@ -95,16 +110,12 @@ export class FeedSender {
 
   #end(subscriber: Subscriber, { life, to }: Stretch): string {
     // A reset and the `ready` behind it are at one place, and differ.
-    return this.#position(subscriber, { life, from: to, to }, { seq: 0, nth: ++subscriber.ends });
+    return this.#writerOf(subscriber, { life, from: to, to })({ seq: 0, nth: ++subscriber.ends });
   }
 
-  #position(
-    { caller, scope }: Subscriber,
-    { life, from, to }: Stretch,
-    place: Pick<FeedPosition, 'seq' | 'nth'>,
-  ): string {
+  #writerOf({ caller, scope }: Subscriber, { life, from, to }: Stretch): PositionWriter {
     const snapshots = { from: from.snapshot, at: from.at, to: to.snapshot };
-    return this.#positions.write({ life, ...snapshots, ...place, caller, rules: this.#rules }, scope);
+    return this.#positions.writerOf({ life, ...snapshots, caller, rules: this.#rules }, scope);
   }
 }
 

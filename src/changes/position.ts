@@ -19,7 +19,13 @@ export interface FeedPosition {
   readonly rules: string;
 }
 
+/** The positions of a stretch differ in these. */
+export type PlaceInStretch = Pick<FeedPosition, 'seq' | 'nth'>;
+
+export type PositionWriter = (place: PlaceInStretch) => string;
+
 const POSITION_MAC_BYTES = 16;
+const NO_MAC = Buffer.alloc(POSITION_MAC_BYTES);
 
 export class Positions {
   readonly #key: KeyObject;
@@ -30,15 +36,28 @@ export class Positions {
   }
 
   /** @param scope the collection, the filter and the principal, in one spelling */
-  write({ life, from, at, to, seq, nth, caller, rules }: FeedPosition, scope: string): string {
+  write({ seq, nth, ...stretch }: FeedPosition, scope: string): string {
+    return this.writerOf(stretch, scope)({ seq, nth });
+  }
+
+  /** Writes the positions of one stretch: a replay has hundreds. */
+  writerOf(
+    { life, from, at, to, caller, rules }: Omit<FeedPosition, keyof PlaceInStretch>,
+    scope: string,
+  ): PositionWriter {
     const isOne = to === from;
-    const payload = Buffer.concat([
-      bytesOf([Math.floor(at), seq, nth, isOne ? 1 : 0]),
+    const time = Math.floor(at);
+    const rest = Buffer.concat([
       from.bytes,
       ...(isOne ? [] : [to.bytes]),
       ...[life, caller, rules].flatMap((text) => [bytesOf([text.length]), Buffer.from(text)]),
     ]);
-    return Buffer.concat([this.#mac(payload, scope), payload]).toString('base64url');
+    const spelling = JSON.stringify(scope);
+    return ({ seq, nth }) => {
+      const bytes = Buffer.concat([NO_MAC, bytesOf([time, seq, nth, isOne ? 1 : 0]), rest]);
+      bytes.set(this.#mac(bytes.subarray(POSITION_MAC_BYTES), spelling));
+      return bytes.toString('base64url');
+    };
   }
 
   /** Undefined: it is not a position of this feed. */
@@ -47,7 +66,7 @@ export class Positions {
     const mac = bytes.subarray(0, POSITION_MAC_BYTES);
     const payload = bytes.subarray(POSITION_MAC_BYTES);
     if (mac.length < POSITION_MAC_BYTES || bytes.toString('base64url') !== position) return undefined;
-    if (!timingSafeEqual(mac, this.#mac(payload, scope))) return undefined;
+    if (!timingSafeEqual(mac, this.#mac(payload, JSON.stringify(scope)))) return undefined;
     const reader = new ByteReader(payload);
     const [at, seq, nth, isOne] = [reader.next(), reader.next(), reader.next(), reader.next() === 1];
     const from = Snapshot.from(reader);
@@ -55,11 +74,7 @@ export class Positions {
     return { at, seq, nth, from, to, life: reader.text(), caller: reader.text(), rules: reader.text() };
   }
 
-  #mac(payload: Buffer, scope: string): Buffer {
-    return createHmac('sha256', this.#key)
-      .update(JSON.stringify(scope))
-      .update(payload)
-      .digest()
-      .subarray(0, POSITION_MAC_BYTES);
+  #mac(payload: Buffer, spelling: string): Buffer {
+    return createHmac('sha256', this.#key).update(spelling).update(payload).digest().subarray(0, POSITION_MAC_BYTES);
   }
 }

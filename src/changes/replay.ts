@@ -1,15 +1,18 @@
 /** Sends one subscriber the events since its position, at the pace of its reader. */
 import type { Store } from '../records/access-context.ts';
+import { type Audience, namesNow } from './audience.ts';
 import type { ChangeLog, LogPage } from './change-log.ts';
-import { type ChangeBatch, changeBatchOf, laterThan } from './commits.ts';
-import { type AskedChanges, CollectionChanges, type FeedEvent, type ResetReason } from './events.ts';
+import type { ChangeBatch } from './commits.ts';
+import { CollectionChanges, type FeedEvent, type ResetReason } from './events.ts';
 import type { FeedGroups } from './feed-groups.ts';
 import type { FeedSender, ReachedMoment } from './feed-sender.ts';
 import type { FeedPosition } from './position.ts';
+import type { ReplayDecision, ReplayDecisions } from './replay-decisions.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Subscriber } from './subscriber.ts';
 import type { Turns } from './turns.ts';
 import { whenServed } from './when-served.ts';
+import type { WorkPace } from './work-pace.ts';
 
 /** Milliseconds for which a decision holds while its events wait for the reader. */
 const DECIDED_FOR = 250;
@@ -19,13 +22,24 @@ export interface ReplayParts {
   readonly store: Store;
   readonly groups: FeedGroups;
   readonly sender: FeedSender;
-  readonly shapes: ReadonlyMap<string, string>;
+  readonly decisions: ReplayDecisions;
   /** The decisions of all replays: the queue of the database would refuse those of thousands. */
   readonly turns: Turns;
+  readonly pace: WorkPace;
 }
+
+/** Milliseconds of events that are sent in one go. */
+const SENT_TOGETHER_MS = 1;
 
 /** Events up to `seq` that `to` sees were sent. */
 type Sent = Pick<FeedPosition, 'to' | 'seq'>;
+
+/** The events that the subscriber had before the replay, and those that it has now. */
+interface ReplayPlaces {
+  readonly sent: Sent;
+  readonly reached: Sent;
+  readonly isReplay: boolean;
+}
 
 export type ReplayStart = Omit<FeedPosition, 'nth' | 'caller' | 'rules'>;
 
@@ -45,11 +59,11 @@ export class Replay {
 
   /** → the moment that was reached, or why the subscriber has to list again. */
   async since(position: ReplayStart): Promise<ReachedMoment | ResetReason> {
-    const { log, shapes } = this.#parts;
+    const { log, decisions } = this.#parts;
     const retention = this.#subscriber.request.collection.feed!.retention * 1000;
     const from = { snapshot: position.from, at: position.at };
     let reached: ReachedMoment | undefined;
-    const batchOf = (page: LogPage): ChangeBatch => changeBatchOf(from, page, shapes);
+    const batchOf = (page: LogPage): ChangeBatch => decisions.batchOf(from, page);
     for await (const page of log.pages(position.from, { isWanted: this.#isWanted })) {
       const { life, prunedAt, readAt, now } = page;
       if (life !== position.life || position.at < Math.max(prunedAt, readAt - retention)) return 'position';
@@ -67,54 +81,64 @@ export class Replay {
 
   /** No page may show what a related change in a later one has opened. */
   async #relatedReset(from: Snapshot, batchOf: (page: LogPage) => ChangeBatch): Promise<ResetReason | undefined> {
-    const { groups, log } = this.#parts;
+    const { groups, log, store } = this.#parts;
     const audience = groups.audienceNow(this.#subscriber);
     if (audience.related.size === 0) return undefined;
     const { collection } = audience;
     for await (const page of log.pages(from, { sources: [...audience.related], isWanted: this.#isWanted })) {
-      const changes = await this.#decided(batchOf(page), { collection, audiencesOf: () => [] });
+      const asked = { collection, audiencesOf: () => [] };
+      const changes = await CollectionChanges.of(store, batchOf(page), asked);
       const reason = changes.resetOf(audience);
       if (reason !== undefined) return reason;
     }
     return undefined;
-  }
-
-  #decided(batch: ChangeBatch, asked: AskedChanges): Promise<CollectionChanges> {
-    const { store, turns } = this.#parts;
-    return turns.run(() => whenServed(() => CollectionChanges.of(store, batch, asked), this.#isWanted));
   }
 
   /** Decides again after a wait: nothing is sent that is hidden meanwhile. */
   async #send(batch: ChangeBatch, sent: Sent, isOfMany: boolean): Promise<ResetReason | undefined> {
-    const { groups } = this.#parts;
-    const subscriber = this.#subscriber;
-    const { collection } = subscriber.request;
-    const laterOf = laterThan(this.#parts, batch);
-    let reached = sent;
-    while (!subscriber.isEnded) {
-      const audience = groups.audienceNow(subscriber);
-      const isReplay = isOfMany || reached !== sent;
-      const asked = { collection, audiencesOf: () => [audience], isReplay, laterOf };
-      const changes = await this.#decided(batch, asked);
-      const reason = changes.resetOf(audience);
-      if (reason !== undefined) return reason;
-      const events = changes.eventsFor(audience).filter((event) => !isSent(event, sent) && !isSent(event, reached));
-      const seq = await this.#sendUntil(performance.now() + DECIDED_FOR, events, batch);
-      if (seq === undefined) return undefined;
-      reached = { to: batch.to.snapshot, seq };
+    const { turns } = this.#parts;
+    let reached: Sent | undefined = sent;
+    while (reached !== undefined && !this.#subscriber.isEnded) {
+      const known: Sent = reached;
+      const places = { sent, reached: known, isReplay: isOfMany || known !== sent };
+      const next: Sent | ResetReason | undefined = await turns.run(() => this.#sendSome(batch, places));
+      if (typeof next === 'string') return next;
+      reached = next;
+      await this.#subscriber.sink.drained();
     }
     return undefined;
   }
 
-  /** → the place of the last event that was sent, if others are left. */
-  async #sendUntil(end: number, events: readonly FeedEvent[], batch: ChangeBatch): Promise<number | undefined> {
-    for (const together of Map.groupBy(events, ({ seq }) => seq).values()) {
-      this.#parts.sender.send(this.#subscriber, together, batch);
-      await this.#subscriber.sink.drained();
-      const { seq } = together[0]!;
-      if (performance.now() > end && seq !== events.at(-1)!.seq) return seq;
-    }
-    return undefined;
+  /** Sends what the reader takes at once. → what it has then, if other events are left */
+  async #sendSome(
+    batch: ChangeBatch,
+    { sent, reached, isReplay }: ReplayPlaces,
+  ): Promise<Sent | ResetReason | undefined> {
+    const { groups, sender, pace } = this.#parts;
+    const subscriber = this.#subscriber;
+    if (subscriber.isEnded) return undefined;
+    const asked = { audience: groups.audienceNow(subscriber), isReplay };
+    const { at, reason, events: all } = await whenServed(() => this.#decided(batch, asked), this.#isWanted);
+    if (reason !== undefined) return reason;
+    const events = all.filter((event) => !isSent(event, sent) && !isSent(event, reached));
+    const isPaced = (end: number) => (): boolean => !subscriber.sink.lags() && performance.now() < end;
+    const mayFollow = isPaced(at + DECIDED_FOR);
+    let from = 0;
+    do {
+      const next = { events, stretch: batch, from };
+      from = await pace.run(() => sender.sendWhile(subscriber, next, isPaced(performance.now() + SENT_TOGETHER_MS)));
+    } while (from < events.length && !subscriber.isEnded && mayFollow());
+    if (from === events.length) return undefined;
+    return { to: batch.to.snapshot, seq: events[from - 1]?.seq ?? reached.seq };
+  }
+
+  #decided(
+    batch: ChangeBatch,
+    asked: { readonly audience: Audience; readonly isReplay: boolean },
+  ): Promise<ReplayDecision> {
+    const { decisions, store } = this.#parts;
+    const { collection, filters } = this.#subscriber.request;
+    return namesNow(collection, filters, store.schema) ? decisions.made(batch, asked) : decisions.of(batch, asked);
   }
 }
 

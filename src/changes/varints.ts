@@ -1,13 +1,17 @@
 /** Ints from 0 on as bytes, seven bits in each. */
 
+/** Bytes of the largest int. */
+const INT_BYTES = 8;
+
 export function bytesOf(numbers: readonly number[]): Buffer {
-  const bytes: number[] = [];
+  const bytes = Buffer.allocUnsafe(numbers.length * INT_BYTES);
+  let at = 0;
   for (const number of numbers) {
     let rest = number;
-    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80);
-    bytes.push(rest);
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[at++] = (rest % 0x80) + 0x80;
+    bytes[at++] = rest;
   }
-  return Buffer.from(bytes);
+  return bytes.subarray(0, at);
 }
 
 export class ByteReader {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { QueueFull } from '../database/contract.ts';
 
-const LONGEST_PAUSE_MS = 1_000;
+const REFUSAL_PAUSE_MS = 1_000;
 
 /** Throws the refusal once nobody waits for the read any more. */
 export async function whenServed<T>(read: () => Promise<T>, isWanted: () => boolean): Promise<T> {
@@ -12,7 +12,7 @@ export async function whenServed<T>(read: () => Promise<T>, isWanted: () => bool
     } catch (error) {
       if (!(error instanceof QueueFull) || !isWanted()) throw error;
       // The streams that were refused together come back one by one.
-      await sleep(LONGEST_PAUSE_MS * (0.5 + Math.random() / 2), undefined, { ref: false });
+      await sleep(REFUSAL_PAUSE_MS * (0.5 + Math.random() / 2), undefined, { ref: false });
       if (!isWanted()) throw error;
     }
   }

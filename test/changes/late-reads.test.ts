@@ -19,12 +19,12 @@ collections:
   teams: { fields: { open: bool } }
   notes:
     changes: true
-    fields: { title: string }
-    relations: { team: { kind: belongs_to, collection: teams } }
+    fields: { title: string, secret: { type: string, access: { read: '@record.owner = @request.auth.id' } } }
+    relations: { team: { kind: belongs_to, collection: teams }, owner: { kind: belongs_to, collection: users } }
     access: { list: '@record.team.open = true' }
 `);
 const TEAM = '7e000000-0000-4000-8000-00000000000a';
-const ANN = '00000001-0000-4000-8000-000000000000';
+const [ANN, BOB] = ['00000001-0000-4000-8000-000000000000', '00000002-0000-4000-8000-000000000000'];
 
 let db: Database;
 let feeds: ChangeFeeds;
@@ -32,6 +32,7 @@ let isFull = false;
 /** Runs before the next read of related rows. */
 let before: (() => Promise<unknown>) | undefined;
 let refused = 0;
+let reads = 0;
 /** The callers whose places the reads took. */
 const readers = new Set<string>();
 const errors: unknown[] = [];
@@ -39,8 +40,10 @@ const errors: unknown[] = [];
 beforeAll(async () => {
   db = await openDatabase({});
   await applyMigration(db, schema);
+  await db.run(raw(`INSERT INTO users (id, email) VALUES ('${ANN}', 'ann@a.example'), ('${BOB}', 'bob@a.example')`));
   await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${TEAM}', true)`));
   const rows: Database['rows'] = async (statement, options) => {
+    reads++;
     readers.add(currentCaller().id);
     // The queue of urgent reads is another one.
     if (options?.lane === 'urgent') return db.rows(statement, options);
@@ -67,9 +70,16 @@ afterAll(async () => {
 const insert = (title: string) =>
   db.run(raw(`INSERT INTO notes (id, title, team_id) VALUES (gen_random_uuid(), '${title}', '${TEAM}')`));
 
-function open(since?: string) {
-  const caller = new FeedCaller(schema, { id: ANN, roles: [] }, decide);
-  const stream = { seen: [] as string[], position: '', beats: 0, ends: [] as string[], leave: ignore };
+function open(since?: string, id = ANN!) {
+  const caller = new FeedCaller(schema, { id, roles: [] }, decide);
+  const stream = {
+    seen: [] as string[],
+    data: [] as string[],
+    position: '',
+    beats: 0,
+    ends: [] as string[],
+    leave: ignore,
+  };
   const subscriber = feeds.subscribe(
     {
       collection: schema.collections.get('notes')!,
@@ -82,6 +92,7 @@ function open(since?: string) {
     {
       send: ({ type, data }, position) => {
         stream.seen.push(type === 'enter' ? JSON.parse(`{${data}}`).record.title : type);
+        stream.data.push(data);
         stream.position = position;
       },
       beat: () => stream.beats++,
@@ -101,8 +112,8 @@ const openTeam = () =>
     await tx.run(raw('UPDATE teams SET open = true'));
   });
 
-async function left(): Promise<string> {
-  const stream = open();
+async function left(id = ANN!): Promise<string> {
+  const stream = open(undefined, id);
   await until('a ready stream', () => stream.seen.includes('ready'));
   stream.leave();
   return stream.position;
@@ -174,4 +185,21 @@ test('nor does one that changes behind a replay', async () => {
   await until('a ready stream', () => stream.seen.includes('ready'));
   expect(stream.seen).toEqual(['reset', 'ready']);
   stream.leave();
+});
+
+test('streams that resume at once share what they see alike, and nothing else', async () => {
+  await db.run(raw('UPDATE teams SET open = true'));
+  const [ann, bob] = [await left(ANN), await left(BOB)];
+  await db.run(
+    raw(`INSERT INTO notes (id, title, secret, team_id, owner_id)
+         VALUES (gen_random_uuid(), 'd', 'of ann', '${TEAM}', '${ANN}')`),
+  );
+  reads = 0;
+  const streams = [open(ann, ANN), open(bob, BOB), open(ann, ANN), open(bob, BOB)];
+  await until('ready streams', () => streams.every(({ seen }) => seen.includes('ready')));
+  const secrets = streams.map(({ data }) => JSON.parse(`{${data[0]}}`).record.secret);
+  expect(secrets).toEqual(['of ann', undefined, 'of ann', undefined]);
+  // The moment, the page, and for each audience the team and later changes of it.
+  expect(reads).toBeLessThanOrEqual(6);
+  for (const each of streams) each.leave();
 });

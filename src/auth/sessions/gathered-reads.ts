@@ -1,6 +1,6 @@
 /** Reads of rows by their ids: those that begin together are one statement, as the sessions of thousands of streams. */
 
-const MOST_TOGETHER = 500;
+const ROWS_TOGETHER = 500;
 
 export interface RowReads<T> {
   one(id: string): Promise<T | undefined>;
@@ -24,7 +24,7 @@ export class GatheredReads<T> {
     const asked = Promise.withResolvers<T | undefined>();
     this.#waiting.set(id, asked);
     if (this.#waiting.size === 1) queueMicrotask(() => this.#send());
-    else if (this.#waiting.size === MOST_TOGETHER) this.#send();
+    else if (this.#waiting.size === ROWS_TOGETHER) this.#send();
     return asked.promise;
   }
 

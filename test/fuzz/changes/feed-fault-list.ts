@@ -17,7 +17,7 @@ const fault = (file: string, name: string, find: RegExp, put: string): Fault => 
 export const FEED_FAULTS: readonly Fault[] = [
   fault(LOG, 'a transaction that commits late is skipped', / OR e\.xid = ANY\([^`]*\)`/, ')`'),
   fault(LOG, 'a commit is divided between two pages', /commits\.join\(page\.entries\)/g, 'page.entries'),
-  fault(REPLAY, 'a replay shows what a later page hides', /const isReplay = [^;]*;/, 'const isReplay = false;'),
+  fault(REPLAY, 'a replay shows what a later page hides', /isReplay: isOfMany[^}]*\}/, 'isReplay: false }'),
   fault(SENDER, 'the first of two events of one place ends it', /const isLast = [^;]*;/, 'const isLast = true;'),
   fault(
     COMMITS,

@@ -1,0 +1,28 @@
+/** Slices of work leave turns of the event loop to requests. */
+import { expect, test } from 'vitest';
+import { WorkPace } from '../../src/changes/work-pace.ts';
+
+test('slices run in their order, a few in each turn, and a failure is that of its slice', async () => {
+  const pace = new WorkPace();
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const ran: number[] = [];
+  const slice = (i: number) => (): number => {
+    const end = performance.now() + 1;
+    while (performance.now() < end);
+    ran.push(i);
+    if (i === 3) throw new Error('slice 3');
+    return i;
+  };
+  const all = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => pace.run(slice(i))));
+  isOver = true;
+  expect(ran).toEqual(Array.from({ length: 20 }, (_, i) => i));
+  expect(all.flatMap((each, i) => (each.status === 'rejected' ? [i] : []))).toEqual([3]);
+  // A turn has slices of 3 ms, each of which takes one.
+  expect(turns).toBeGreaterThanOrEqual(6);
+});
