@@ -9,6 +9,7 @@ import type { FeedGroups } from './feed-groups.ts';
 import { endOf, type FeedObserver, type FeedSender, type ReachedMoment } from './feed-sender.ts';
 import type { FeedGroup, Subscriber } from './subscriber.ts';
 import { whenServed } from './when-served.ts';
+import { LongWork } from './work-pace.ts';
 
 export interface PublisherParts {
   readonly store: Store;
@@ -45,6 +46,7 @@ export class Publisher {
     const { groups: all, store, sender, observer, isHeard } = this.#parts;
     const began = performance.now();
     const laterOf = laterThan(this.#parts, batch);
+    const work = new LongWork();
     for (const name of all.collections) {
       const collection = store.schema.collections.get(name)!;
       let groups: readonly FeedGroup[] = [];
@@ -58,6 +60,7 @@ export class Publisher {
         if (this.#resetBy(changes, { members, audience }, batch)) continue;
         const events = changes.eventsFor(audience);
         if (events.length > 0) for (const each of members) sender.send(each, each.missing(events, batch), batch);
+        if (work.isLong) await work.rest();
       }
     }
     observer.onLag((batch.age + performance.now() - began) / 1000);

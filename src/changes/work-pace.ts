@@ -1,4 +1,5 @@
-/** Divides the work of thousands of replays into slices, so that requests have their turn between. */
+/** Divides the work for thousands of streams, so that requests have their turn between. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Milliseconds of slices in one turn of the event loop. */
 const TURN_MS = 3;
@@ -30,5 +31,22 @@ export class WorkPace {
     this.#waiting = this.#waiting.slice(done);
     this.#isRunning = this.#waiting.length > 0;
     if (this.#isRunning) setImmediate(() => this.#turn());
+  }
+}
+
+/** Milliseconds of one turn that a batch for many groups takes. */
+const LONG_TURN_MS = 10;
+
+/** Work that cannot wait for others, but leaves them a turn now and then. */
+export class LongWork {
+  #since = performance.now();
+
+  get isLong(): boolean {
+    return performance.now() - this.#since >= LONG_TURN_MS;
+  }
+
+  async rest(): Promise<void> {
+    await nextTurn();
+    this.#since = performance.now();
   }
 }

@@ -1,6 +1,6 @@
 /** Slices of work leave turns of the event loop to requests. */
 import { expect, test } from 'vitest';
-import { WorkPace } from '../../src/changes/work-pace.ts';
+import { LongWork, WorkPace } from '../../src/changes/work-pace.ts';
 
 test('slices run in their order, a few in each turn, and a failure is that of its slice', async () => {
   const pace = new WorkPace();
@@ -25,4 +25,17 @@ test('slices run in their order, a few in each turn, and a failure is that of it
   expect(all.flatMap((each, i) => (each.status === 'rejected' ? [i] : []))).toEqual([3]);
   // A turn has slices of 3 ms, each of which takes one.
   expect(turns).toBeGreaterThanOrEqual(6);
+});
+
+test('long work leaves a turn every 10 ms', async () => {
+  const work = new LongWork();
+  let turns = 0;
+  const began = performance.now();
+  while (performance.now() - began < 45)
+    if (work.isLong) {
+      turns++;
+      await work.rest();
+    }
+  expect(turns).toBeGreaterThanOrEqual(1);
+  expect(turns).toBeLessThanOrEqual(4);
 });
