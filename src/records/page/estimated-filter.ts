@@ -20,7 +20,7 @@ export async function estimatedFilter(
   const { collection } = access;
   const filter: AskedFilter = filters.at(-1)!;
   const { opacity } = filter;
-  if (opacity === undefined || !store.pages.isLarge(collection, opacity)) return undefined;
+  if (opacity === undefined || !store.pages.isLarge(collection, opacity, filter.lookUps)) return undefined;
   const reader = store.readerFor(access);
   const found = filters.map((each) => each.where('t'));
   const expected = async (conditions: readonly Sql[]): Promise<ExpectedRows> => {

@@ -3,7 +3,16 @@
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
 import { keyOf } from '../../policy/types.ts';
 import type { ChosenWay, ExpectedRows, Gathered, OpaqueFilter, PageQuestion, ValueRange } from './page-question.ts';
-import { estimatedKeys, foundBy, keyShare, rowsOfKey, shareOf, tablesOfLookUps, UNKNOWN_KEYS } from './row-shares.ts';
+import {
+  areIndexed,
+  estimatedKeys,
+  foundBy,
+  keyShare,
+  rowsOfKey,
+  shareOf,
+  tablesOfLookUps,
+  UNKNOWN_KEYS,
+} from './row-shares.ts';
 import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
 
 /** The database's own unit of cost, which expects its tables on a disk. */
@@ -28,6 +37,8 @@ const MOVED = 0.2;
 const UNBOUNDED = 2;
 /** A link, and its row that is looked up; or a row whose link or related row is looked up. */
 const LINKED = 4;
+/** A list of some thousand keys, which stands for look-ups where all rows are read. */
+const LISTED = 2_000;
 /** The cost to gather the ids, and to look up their rows. */
 const UNION = 60;
 
@@ -46,7 +57,9 @@ const MOST_FILTERED = 5_000;
  * because lengths are rounded down to bound the number of statements.
  */
 const TRY = 2;
-const LENGTHS = Array.from({ length: 13 }, (_, i) => 50 * 2 ** (12 - i));
+const LENGTHS = [...Array.from({ length: 13 }, (_, i) => 50 * 2 ** (12 - i)), 25, 12];
+/** A walk that looks up many rows may be shorter if it can fill the page. */
+const USUAL_LENGTH = 50;
 
 export class Estimate {
   readonly #question: PageQuestion;
@@ -131,18 +144,22 @@ export class Estimate {
   get #ofAll(): Costed<Gathered> | undefined {
     const { rows } = this.#table;
     if (this.#links !== undefined || rows * SCANNED < UNION) return undefined;
-    const { opaque, lookUps } = this.#question;
+    const { opaque, lookUps, unlisted = lookUps } = this.#question;
     const way = { kind: 'gathered', by: 'all' } as const;
     if (opaque !== undefined) {
       const { all } = opaque;
       return { cost: UNION + this.#timeOf(all, this.#ruled) + all.rows * WALKED, way };
     }
     const { found, cost } = this.#leastOfAll;
-    const related = lookUps.map((lookUp) => {
-      const each = found * costOfLookUps([lookUp], this.#statisticsOf) * this.#tested;
-      return lookUp.isOfEach === true ? each : Math.min(each, this.#scanned(tablesOfLookUps([lookUp])));
-    });
-    return { cost: UNION + cost + summed(related), way };
+    const related = (of: readonly LookUp[]): number =>
+      summed(
+        of.map((lookUp) => {
+          const each = found * costOfLookUps([lookUp], this.#statisticsOf) * this.#tested;
+          return lookUp.isOfEach === true ? each : Math.min(each, this.#scanned(tablesOfLookUps([lookUp])));
+        }),
+      );
+    const lists = (lookUps.length - unlisted.length) * LISTED;
+    return { cost: UNION + cost + Math.min(related(lookUps), lists + related(unlisted)), way };
   }
 
   /** The fewest rows that an index finds, or the table as a whole. */
@@ -193,7 +210,8 @@ export class Estimate {
     if (cost > this.#costOfAll(this.#table.rows * share, passed) && !isByKeys) return first.way;
     const ordering = of === undefined ? this.#ordering : 0;
     const most = this.#rowsWithin(cost / TRY - ordering, passed);
-    const bound = LENGTHS.find((each) => each <= most);
+    const least = Math.min(USUAL_LENGTH, 2 * this.#question.most);
+    const bound = LENGTHS.find((each) => each <= most && each >= least);
     if (bound === undefined) return way;
     // Fewer rows would not fill the page even where half of them match.
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
@@ -276,10 +294,16 @@ export class Estimate {
 
   /** The rule is tested for these rows, or for the first of them in the order of the page, if they are few. */
   #ruledOf(found: number): { readonly cost: number; readonly isOrdered?: true } {
-    const { isById, order, most } = this.#question;
-    const isOrdered = this.#ruled > 0 && (isById || order !== undefined) && found <= MOST_FILTERED;
-    if (!isOrdered) return { cost: found * this.#ruled };
-    return { cost: found * SCANNED + Math.min(found, (UNEVEN * most) / this.#permitted) * this.#ruled, isOrdered };
+    const { isById, order, lookUps } = this.#question;
+    const all = found * this.#ruled;
+    // The first rows may all be ruled out, and PostgreSQL reads related tables as a whole where that takes less.
+    const most = Math.max(MOST_FILTERED, this.#scanned(tablesOfLookUps(lookUps)));
+    const isOrdered = all > 0 && all <= most && (isById || order !== undefined) && found <= MOST_FILTERED;
+    if (!isOrdered) return { cost: all };
+    return {
+      cost: found * SCANNED + Math.min(found, (UNEVEN * this.#question.most) / this.#permitted) * this.#ruled,
+      isOrdered,
+    };
   }
 
   /** All rows that the filters find, by the estimate of the database. */
@@ -294,7 +318,7 @@ export class Estimate {
     const cost = Math.min(found, (read ?? found) + opaque.rows * RANGE) + opaque.rows * WALKED + ruled;
     // The keys may be many more than the rows that other filters leave.
     const isByKeys = opaque.kind === 'related' && filters.length === 0;
-    const keys = LENGTHS.find((each) => each * RANGE * TRY <= found) ?? LENGTHS.at(-1)!;
+    const keys = LENGTHS.find((each) => each * RANGE * TRY <= found && each >= USUAL_LENGTH) ?? USUAL_LENGTH;
     return {
       cost,
       way: isByKeys
@@ -403,9 +427,11 @@ export class Estimate {
 
   /** The rows that give the keys are found one by one, or are a part of a table that is read as a whole. */
   #readKeys({ count }: Branch, keyRows: number): number {
-    const table = count?.kind === 'rows' ? this.#statisticsOf(count.links?.table ?? count.table) : undefined;
+    if (count?.kind !== 'rows') return keyRows * FOUND;
+    const isFound = areIndexed(count, this.#question.isIndexed ?? (() => true));
+    const table = this.#statisticsOf(isFound ? (count.links?.table ?? count.table) : count.table);
     const whole = (table?.rows ?? Number.POSITIVE_INFINITY) * SCANNED + keyRows * WALKED;
-    return Math.min(keyRows * FOUND, whole);
+    return isFound || table === undefined ? Math.min(keyRows * FOUND, whole) : whole;
   }
 
   /** The keys of a way, the share of all rows that each has and that all have, and the share of these that meet the rest. */

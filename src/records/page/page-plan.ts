@@ -151,7 +151,9 @@ export function askedPage(
   const ofAll = () => permit.lookingUp(store.pages.isNotMany, store.pages.isHashed);
   const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : ofAll();
   const most = limit + 1 + offset;
-  const known = { collection, permit: rule, lookUps: rule.lookUps, filters: tests, links, opaque, tenant };
+  const { lookUps } = rule;
+  const unlisted = lookUps.length === 0 ? undefined : permit.lookingUp(store.pages.isListed).lookUps;
+  const known = { collection, permit: rule, lookUps, unlisted, filters: tests, links, opaque, tenant };
   // The id, or the row of one related record, leads to few records by itself
   const isFound = tests.some(({ isId }) => isId) || related.some(({ relation: { kind } }) => kind !== 'many_to_many');
   const choice = isFound ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId, order });

@@ -6,7 +6,7 @@
 
 import { present } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
-import type { Branch, ColumnValues } from '../../policy/branch.ts';
+import type { Branch, ColumnValues, KeyCount, LookUp } from '../../policy/branch.ts';
 import type { Opacity } from '../../policy/filters/filter-plans.ts';
 import type { IsFew } from '../../policy/types.ts';
 import { keyOf } from '../../policy/types.ts';
@@ -16,11 +16,19 @@ import type { Sql } from '../../sql.ts';
 import { amongFirstIds, type RowSource, type WalkedRows } from './first-ids.ts';
 import { Estimate } from './page-costs.ts';
 import type { ChoosesWay, ChosenWay, PageQuestion } from './page-question.ts';
-import { areManyLinks, estimatedKeys, isFrequentValue, isRareValue, UNKNOWN_KEYS } from './row-shares.ts';
+import {
+  areManyLinks,
+  estimatedKeys,
+  type IsIndexed,
+  isFrequentValue,
+  isRareValue,
+  rowsOfKey,
+  UNKNOWN_KEYS,
+} from './row-shares.ts';
 import type { StatisticsOf } from './table-statistics.ts';
 
 interface PageSearch
-  extends Pick<PageQuestion, 'filters' | 'links' | 'opaque' | 'most' | 'isById' | 'order' | 'lookUps'> {
+  extends Pick<PageQuestion, 'filters' | 'links' | 'opaque' | 'most' | 'isById' | 'order' | 'lookUps' | 'unlisted'> {
   readonly collection: Collection;
   /** The part of the list rule that the filters leave open. */
   readonly permit: Permit;
@@ -98,16 +106,17 @@ export class PagePlanner {
   readonly #statisticsOf: StatisticsOf;
   readonly #chooses: ChoosesWay;
   readonly #indexed = new Map<string, ReadonlySet<string>>();
+  readonly #tables: ReadonlyMap<string, Collection>;
   /** Without statistics, no list of keys is known to be short; those of rows that refer to the caller may be. */
   readonly isFew: IsFew = (table, count, isOfRequest) => {
     const keys = this.#statisticsOf(table) && count();
     if (keys === undefined) return isOfRequest;
-    return (estimatedKeys(keys, this.#statisticsOf) ?? UNKNOWN_KEYS) <= (isOfRequest ? MANY_KEYS : FEW_KEYS);
+    return this.#areAtMost(isOfRequest ? MANY_KEYS : FEW_KEYS, keys);
   };
   /** The same for statements that read all records: no list is known to be long. */
   readonly isNotMany: IsFew = (table, count) => {
     const keys = this.#statisticsOf(table) && count();
-    return keys === undefined || this.isFew(table, () => keys, false);
+    return keys === undefined || this.#areAtMost(FEW_KEYS, keys);
   };
 
   /** Longer lists of such statements that memory holds, so that their rows are read once. */
@@ -116,10 +125,18 @@ export class PagePlanner {
     return keys !== undefined && (estimatedKeys(keys, this.#statisticsOf) ?? MANY_KEYS) < MANY_KEYS;
   };
 
+  /** A statement that reads all records has such a list. */
+  readonly isListed: IsFew = (...list) => this.isNotMany(...list) || this.isHashed(...list);
+
   constructor(schema: Schema, statisticsOf: StatisticsOf, chooses?: ChoosesWay) {
     this.#schema = schema;
+    this.#tables = new Map([...schema.collections.values()].map((collection) => [collection.table, collection]));
     this.#statisticsOf = statisticsOf;
     this.#chooses = chooses ?? ((question) => shortestWay(question, statisticsOf));
+  }
+
+  #areAtMost(most: number, keys: KeyCount): boolean {
+    return (estimatedKeys(keys, this.#statisticsOf) ?? UNKNOWN_KEYS) <= most;
   }
 
   choice(search: PageSearch): PageChoice {
@@ -135,7 +152,9 @@ export class PagePlanner {
     const isPart = (isById || search.order !== undefined) && !(isOpen && search.filters.length === 0);
     const isChosen = branches !== undefined || isServed || isPart || search.opaque !== undefined;
     const ways = isById ? { branches } : { branches: undefined, unordered: branches };
-    const chosen = isChosen ? this.#chooses({ ...search, ...ways, table, indexed, isOpen }) : undefined;
+    const chosen = isChosen
+      ? this.#chooses({ ...search, ...ways, table, indexed, isIndexed: this.isIndexed, isOpen })
+      : undefined;
     const way = chosen && wayOf(chosen, search.most);
     const statistics = this.#statisticsOf(table);
     if (statistics === undefined) return { way, isPlannedFor: false };
@@ -170,13 +189,19 @@ export class PagePlanner {
   }
 
   /** Testing the whole table takes some milliseconds, and it is not divided by tenant. */
-  isLarge({ table, tenantLayout }: Collection, filter: Opacity): boolean {
+  isLarge({ table, tenantLayout }: Collection, filter: Opacity, lookUps: readonly LookUp[]): boolean {
+    const rows = this.#statisticsOf(table)?.rows;
+    if (rows === undefined || tenantLayout?.kind === 'by') return false;
     const looksUp = filter === 'related' || filter === 'mixed';
-    return (
-      tenantLayout?.kind !== 'by' &&
-      (this.#statisticsOf(table)?.rows ?? 0) > (looksUp ? LARGE_OF_LOOK_UPS : LARGE_TABLE)
-    );
+    if (rows > (looksUp ? LARGE_OF_LOOK_UPS : LARGE_TABLE)) return true;
+    return lookUps.some((each) => rows * rowsOfKey(each, this.#statisticsOf) > LARGE_TABLE);
   }
+
+  /** Link tables have an index on each side. */
+  readonly isIndexed: IsIndexed = (table, column) => {
+    const collection = this.#tables.get(table);
+    return collection === undefined || this.indexedOf(collection).has(column);
+  };
 
   /** Columns that an index begins with. */
   indexedOf(collection: Collection): ReadonlySet<string> {

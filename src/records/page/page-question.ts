@@ -2,6 +2,7 @@
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
 import type { Opacity } from '../../policy/filters/filter-plans.ts';
 import type { Collection } from '../../schema/model/model.ts';
+import type { IsIndexed } from './row-shares.ts';
 
 /** A way to find a page. Undefined: the plain condition, in the order of the page. */
 export type ChosenWay =
@@ -51,6 +52,8 @@ export interface PageQuestion {
   readonly opaque?: OpaqueFilter | undefined;
   /** Columns that an index begins with. */
   readonly indexed: ReadonlySet<string>;
+  /** The same for all tables. Default: an index begins with each column. */
+  readonly isIndexed?: IsIndexed | undefined;
   /** Rows up to the end of the page. */
   readonly most: number;
   /** The page is in the order of the ids. */
@@ -59,6 +62,8 @@ export interface PageQuestion {
   readonly order?: { readonly column: string; readonly isWhole: boolean } | undefined;
   /** The rule looks up these related rows of each record. */
   readonly lookUps: readonly LookUp[];
+  /** The look-ups that no list of keys replaces in a statement that reads all records. Default: all. */
+  readonly unlisted?: readonly LookUp[] | undefined;
   /** The rule permits every record. */
   readonly isOpen: boolean;
 }

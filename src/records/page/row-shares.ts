@@ -81,6 +81,26 @@ export function estimatedKeys(count: KeyCount, statisticsOf: StatisticsOf): numb
   return links.rows * shareMeeting(count.share, table, statisticsOf, shareOfTest);
 }
 
+/** Some index begins with the column of the table. */
+export type IsIndexed = (table: string, column: string) => boolean;
+
+/** An index finds the rows that give the keys; else their table is read as a whole. */
+export const areIndexed = (count: KeyCount, isIndexed: IsIndexed): boolean =>
+  count.kind === 'list' || isServed(count.share, count.table, isIndexed);
+
+function isServed(share: RowShare, table: string, isIndexed: IsIndexed): boolean {
+  switch (share.kind) {
+    case 'values':
+      return share.isId === true || isIndexed(table, share.column);
+    case 'keys':
+      return isIndexed(table, share.column) && areIndexed(share.keys, isIndexed);
+    case 'all':
+      return share.of.some((each) => isServed(each, table, isIndexed));
+    case 'any':
+      return share.of.every((each) => isServed(each, table, isIndexed));
+  }
+}
+
 function shareMeeting(
   share: RowShare,
   table: TableStatistics,

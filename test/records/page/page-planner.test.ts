@@ -1,7 +1,7 @@
 /** How the pages of lists are found: what is chosen when, what the statements are, and what is known of the tables. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
-import type { Branch } from '../../../src/policy/branch.ts';
+import type { Branch, LookUp } from '../../../src/policy/branch.ts';
 import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
@@ -515,6 +515,37 @@ describe('the way to a page', () => {
     expect(wayFor({ isOfEach: true })).toEqual({ kind: 'gathered', by: 'all', walk: 25_600 });
   });
 
+  it('look-ups that are lists of keys where all records are read cost no row there', () => {
+    const known = tables(100_000);
+    const lookUps = [{ table: 'memberships', column: 'user_id', within: [TARGET] }];
+    const wayFor = (unlisted?: PageQuestion['unlisted']) =>
+      shortestWay({ ...QUESTION, branches: undefined, lookUps, unlisted }, (table) => known.get(table));
+    expect([wayFor(), wayFor(lookUps), wayFor([])].map((way) => way?.kind === 'gathered' && way.walk)).toEqual([
+      200, 200, 100,
+    ]);
+  });
+
+  it('a walk before a page of few records may be short', () => {
+    const known = tables(100_000);
+    const walkFor = (most: number) => {
+      const opaque = ofFilter({ rows: 1_000, cost: 6_000, kind: 'own', lookUps: Array(6).fill(TARGET) });
+      const way = shortestWay({ ...QUESTION, branches: undefined, most, opaque }, (table) => known.get(table));
+      return way?.kind === 'gathered' ? way.walk : undefined;
+    };
+    expect([2, 21].map(walkFor)).toEqual([25, undefined]);
+  });
+
+  it('rows that give keys count as their whole table where no index finds them', () => {
+    const known = tables(100_000);
+    const of = { ...teamsOf('someone'), alternatives: [{ ...one('status', 'odd'), place: 1 }] };
+    const placeFor = (isIndexed: boolean) => {
+      const question = { ...QUESTION, branches: [MINE, of], isIndexed: () => isIndexed };
+      const way = shortestWay(question, (table) => known.get(table));
+      return way?.kind === 'branches' ? way.branches[1]!.place : way;
+    };
+    expect([placeFor(true), placeFor(false)]).toEqual([0, 1]);
+  });
+
   it('a walk looks up related rows for the filter too', () => {
     const known = tables(100_000);
     const walkFor = (kind: 'own' | 'mixed') => {
@@ -688,10 +719,14 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
 
   it('the database estimates filters of large tables, and of smaller ones where they look up rows', () => {
     const notes = world.schema.collections.get('notes')!;
-    const isLarge = (rows: number, filter: 'own' | 'mixed' | 'related'): boolean =>
-      new PagePlanner(world.schema, () => ({ rows, columns: new Map() })).isLarge(notes, filter);
+    const columns = new Map([['note_id', column(10, {})]]);
+    const many = { table: 'comments', column: 'note_id', within: [] };
+    const isLarge = (rows: number, filter: 'own' | 'mixed' | 'related', lookUps: readonly LookUp[] = []): boolean =>
+      new PagePlanner(world.schema, () => ({ rows, columns })).isLarge(notes, filter, lookUps);
     const asked = [isLarge(20_000, 'own'), isLarge(5_000, 'own'), isLarge(5_000, 'mixed'), isLarge(500, 'related')];
     expect(asked).toEqual([true, false, true, false]);
+    // Each of 200 records has 20 others, and each of 900 has 90.
+    expect([isLarge(200, 'mixed', [many]), isLarge(900, 'mixed', [many])]).toEqual([false, true]);
   });
 
   it('a page is planned for a value that is far more frequent than others', async () => {
