@@ -9,6 +9,7 @@ import type { AccessContext, Store } from '../access-context.ts';
 import { scopeOf } from '../scope.ts';
 import { conditionOf } from './first-ids.ts';
 import type { BoundList } from './page-plan.ts';
+import { FEW_KEYS } from './page-planner.ts';
 import type { ExpectedRows, OpaqueFilter } from './page-question.ts';
 
 /** Undefined: the table is small, or values tell. */
@@ -23,16 +24,31 @@ export async function estimatedFilter(
   if (opacity === undefined || !store.pages.isLarge(collection, opacity, filter.lookUps)) return undefined;
   const reader = store.readerFor(access);
   const found = filters.map((each) => each.where('t'));
-  const expected = async (conditions: readonly Sql[]): Promise<ExpectedRows> => {
+  const planned = (conditions: readonly Sql[]): Promise<PlanNode> => {
     const rows = scopeOf({ store })
       .from(collection.name, 't')
       .where(...conditions);
-    return expectedRows(await planOf(reader, sql`SELECT 1 FROM ${rows}`));
+    return planOf(reader, sql`SELECT 1 FROM ${rows}`);
   };
   const rule = conditionOf(permit.lookingUp(store.pages.isNotMany, store.pages.isHashed));
-  const byFilters = expected(found);
-  const [own, all] = await Promise.all([byFilters, rule.length === 0 ? byFilters : expected([...found, ...rule])]);
-  return { ...own, kind: opacity, lookUps: filter.lookUps, all };
+  const byFilters = planned(found);
+  const [own, all] = await Promise.all([byFilters, rule.length === 0 ? byFilters : planned([...found, ...rule])]);
+  const { lookUps } = filter;
+  return { ...expectedRows(own), kind: opacity, lookUps, isOfLists: isOfLists(own), all: expectedRows(all) };
+}
+
+/** The cost of a short list, in the unit of the database. */
+const SHORT_LIST_COST = 2_000;
+
+/** Nothing but lists of keys, each of which is read once, leads to other tables. */
+function isOfLists(plan: PlanNode): boolean {
+  const nodes = planNodesOf(plan);
+  const lists = nodes.filter((node) => node['Parent Relationship'] === 'InitPlan');
+  const within = new Set(lists.flatMap(planNodesOf));
+  const isOfRecord = ({ Alias = 't', 'Parent Relationship': place }: PlanNode): boolean =>
+    Alias === 't' && place !== 'SubPlan';
+  const areFew = lists.every((list) => list['Plan Rows'] <= FEW_KEYS && list['Total Cost'] <= SHORT_LIST_COST);
+  return lists.length > 0 && areFew && nodes.every((node) => within.has(node) || isOfRecord(node));
 }
 
 function expectedRows(plan: PlanNode): ExpectedRows {

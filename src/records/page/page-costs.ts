@@ -38,7 +38,7 @@ const UNBOUNDED = 2;
 /** A link, and its row that is looked up; or a row whose link or related row is looked up. */
 const LINKED = 4;
 /** A list of some thousand keys, which stands for look-ups where all rows are read. */
-const LISTED = 2_000;
+const LIST_OF_KEYS = 2_000;
 /** The cost to gather the ids, and to look up their rows. */
 const UNION = 60;
 
@@ -158,7 +158,7 @@ export class Estimate {
           return lookUp.isOfEach === true ? each : Math.min(each, this.#scanned(tablesOfLookUps([lookUp])));
         }),
       );
-    const lists = (lookUps.length - unlisted.length) * LISTED;
+    const lists = (lookUps.length - unlisted.length) * LIST_OF_KEYS;
     return { cost: UNION + cost + Math.min(related(lookUps), lists + related(unlisted)), way };
   }
 
@@ -501,7 +501,8 @@ const costOfLookUps = (lookUps: readonly LookUp[], statisticsOf: StatisticsOf): 
   );
 
 /** Some related rows of a record answer for it, and the database knows the cost to find these. */
-function filterCostOf({ lookUps, lookedUp }: OpaqueFilter, statisticsOf: StatisticsOf): number {
+function filterCostOf({ lookUps, lookedUp, isOfLists }: OpaqueFilter, statisticsOf: StatisticsOf): number {
+  if (isOfLists === true) return FOUND;
   const ofAll = costOfLookUps(lookUps, statisticsOf);
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
 }

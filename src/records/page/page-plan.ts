@@ -98,6 +98,8 @@ export interface AskedPage extends PageChoice, BoundList {
   readonly position: Position | undefined;
   /** The page ends with its last row, while other orders read all rows that match. */
   readonly endsEarly: boolean;
+  /** The filters have short lists of keys, and look up no rows. */
+  readonly isOfLists: boolean;
   /** The permit, as the statement of the page prints it. */
   readonly rule: Permit;
   /** The same for statements that read all rows, if there are some. */
@@ -162,7 +164,17 @@ export function askedPage(
   const isGathered = choice.way?.kind === 'gathered';
   const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly || (isGathered && permit.consultsOthers);
   const isWhole = (request.count ?? 'none') !== 'none' || isGathered;
-  return { ...bound, position, endsEarly, rule, whole: isWhole ? ofAll() : undefined, ...choice, isPlannedFor };
+  const isOfLists = opaque?.isOfLists === true;
+  return {
+    ...bound,
+    position,
+    endsEarly,
+    isOfLists,
+    rule,
+    whole: isWhole ? ofAll() : undefined,
+    ...choice,
+    isPlannedFor,
+  };
 }
 
 const NO_RELATED_FILTERS: readonly RelatedFilter[] = [];
@@ -182,7 +194,8 @@ function linkTestOf(related: readonly RelatedFilter[]): PageQuestion['links'] {
  * schema and numbers of compiled rules and filters, so two shapes never have one spelling.
  */
 export function pageShape({ name }: AccessContext['collection'], page: AskedPage): string {
-  const { request, position, endsEarly, filters, related, rule, whole, tenant, settled, way, isPlannedFor } = page;
+  const { request, position, endsEarly, filters, related, rule, whole, tenant, settled, way, isPlannedFor, isOfLists } =
+    page;
   const { members, expands = [], sort = [], limit, offset } = request;
   const order = sort.map(
     ({ path: { steps, field, isFolded, from }, descending }) =>
@@ -207,6 +220,7 @@ export function pageShape({ name }: AccessContext['collection'], page: AskedPage
     tenant !== undefined,
     endsEarly,
     isPlannedFor,
+    isOfLists,
     request.capabilities ?? false,
     count,
     whole?.shape,
@@ -301,7 +315,7 @@ class PageStatements {
     const isByKeys = page.way?.kind === 'gathered' && page.way.by === 'keys';
     const keyed = (byKeys: 'list' | 'test'): readonly Sql[] => printed({ visibility: ofAll, byKeys });
     this.#keyed = isByKeys ? { list: keyed('list').at(-1)!, tests: keyed('test') } : undefined;
-    this.#tests = page.way === undefined ? this.#filters : printed({ isLookedUp: true });
+    this.#tests = page.way === undefined || page.isOfLists ? this.#filters : printed({ isLookedUp: true });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
     const row = { scope, visibility, collection: collection.name, alias: 't' };

@@ -80,7 +80,7 @@ const LARGE_TABLE = 10_000;
 /** The same where a filter looks up other rows for each. */
 const LARGE_OF_LOOK_UPS = 1_000;
 /** A longer list of keys costs more than a page whose rows are looked up. */
-const FEW_KEYS = 500;
+export const FEW_KEYS = 500;
 /** The same for a list whose rows are looked up by two columns, of which no index has both. */
 const MANY_KEYS = 5_000;
 

@@ -84,6 +84,8 @@ export interface OpaqueFilter extends ExpectedRows {
   readonly kind: Opacity;
   /** It looks up these related rows of each record. */
   readonly lookUps: readonly LookUp[];
+  /** The database expects short lists of keys in place of all look-ups. */
+  readonly isOfLists?: boolean | undefined;
   /** The rows that the list rule permits, too. */
   readonly all: ExpectedRows;
 }

@@ -69,6 +69,21 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
   });
 
   it.each([
+    ['any(children as c, c.code = "c1") or code = "c2"', true],
+    ['any(children as c, c.code != "c1") or code = "c2"', false],
+    ['code = "c1" and any(children as c, c.code != "c2")', false],
+    ['code != "c1"', false],
+  ])(
+    'the plan of a filter tells if it has short lists of keys in place of look-ups: %s, %j',
+    async (text, isOfLists) => {
+      const ann = await world.user(`lists.${text.length}@example.org`);
+      const { filter } = compileFilter(text, { catalog: world.schema, collection: 'notes', params: {} });
+      await world.records.list(ann.ask('notes'), { limit: 5, offset: 0, filter });
+      expect(opaque!.isOfLists).toBe(isOfLists);
+    },
+  );
+
+  it.each([
     ['related rows that it keeps in memory', 'any(children as c, c.code != "c1") or code = "c2"', 'hashed'],
     ['related rows that it looks up one by one', 'code = "c1" and any(children as c, c.code != "c2")', 'lookedUp'],
   ])('the plan of a filter tells of %s', async (_, text, name) => {
