@@ -188,8 +188,7 @@ function afterCondition(found: UnexpectedToken): Given {
   if (token.tokenType === t.Comparison && before.tokenType === t.Close) {
     const group = found.tokens.findIndex(({ startOffset }) => startOffset === groupBefore(found).start);
     if (found.tokens[group - 1]?.tokenType === t.CallName) return unknownFunction(found, group - 1);
-    const message = 'parentheses hold conditions, not values';
-    return { code: 'operand_in_parentheses', message, span: groupBefore(found) };
+    return { code: 'operand_in_parentheses', message: NO_VALUES, span: groupBefore(found) };
   }
   const message = `found ${describe(token)}, expected \`and\`, \`or\` or ${opens(found) > 0 ? '`)`' : 'the end'}`;
   return withFix({ code: 'connective_expected', message, span }, undefined, near(token));
@@ -338,10 +337,11 @@ function listInParentheses({ tokens, text, at }: UnexpectedToken): Given | undef
   if (last?.tokenType !== t.Close) return undefined;
   const span = { start: tokenAt(tokens, at).startOffset, end: t.spanOf(last).end };
   const replacement = `[${text.slice(span.start + 1, span.end - 1)}]`;
-  const message = `a list stands between \`[\` and \`]\`; parentheses hold conditions, not values`;
+  const message = `a list stands between \`[\` and \`]\`; ${NO_VALUES}`;
   return withFix({ code: 'operand_in_parentheses', message, span }, { span, replacement });
 }
 
+const NO_VALUES = 'parentheses hold conditions, not values';
 const NO_SUBQUERIES =
   'a policy has no subqueries; it follows relations, as in `any(@record.members as m, m.user = @request.auth.id)`';
 
@@ -361,11 +361,11 @@ function missingOperand(found: UnexpectedToken): Given {
     };
   }
   if (token?.tokenType === t.Open && before?.tokenType === t.Comparison) {
-    const list = listInParentheses(found);
-    if (list !== undefined) return list;
-    if (tokens[at + 1]?.image.toLowerCase() === 'select')
-      return { code: 'operand_in_parentheses', message: NO_SUBQUERIES, span };
-    return { code: 'operand_in_parentheses', message: 'parentheses hold conditions, not values', span };
+    const inside = tokens[at + 1];
+    const isName = inside?.tokenType === t.Word || inside?.tokenType === t.CallName;
+    if (isName && tokens[at + 2]?.tokenType === t.Open) return unknownFunction(found, at + 1);
+    const message = inside?.image.toLowerCase() === 'select' ? NO_SUBQUERIES : NO_VALUES;
+    return listInParentheses(found) ?? { code: 'operand_in_parentheses', message, span };
   }
   return { code: 'operand_expected', message: `found ${describe(token)}${after}, expected ${what}`, span };
 }

@@ -22,6 +22,8 @@ export interface CollectionTypes {
   readonly expand?: string;
   /** The names of its relations to one record. */
   readonly through?: string;
+  /** The paths through these relations. */
+  readonly linked?: string;
   /** The fields that have an order. */
   readonly sort?: string;
   /** The fields that have the order of people. */
@@ -48,7 +50,9 @@ type NamesOf<T extends CollectionTypes, K extends Words> = T extends { readonly 
   ? Names
   : string;
 type Relations<T extends CollectionTypes> = NamesOf<T, 'expand'>;
-type LinkedName<T extends CollectionTypes> = `${NamesOf<T, 'through'>}.${string}`;
+type LinkedName<T extends CollectionTypes> = T extends { readonly linked: infer Names extends string }
+  ? Names
+  : `${NamesOf<T, 'through'>}.${string}`;
 type SortName<T extends CollectionTypes> =
   | 'id'
   | NamesOf<T, 'sort'>

@@ -30,7 +30,8 @@ const FEED: Json = {
   since: SINCE,
 };
 
-export const feedBody: Shape = () => closed(FEED);
+/** Without a filter, it is the feed of all records that the caller may list. */
+export const feedBody: Shape = () => ({ ...closed(FEED), examples: [{}] });
 
 export const feedsBody: Shape = ({ schema }) => {
   const watched = [...schema.collections.values()].flatMap(({ name, feed }) => (feed === undefined ? [] : [name]));
@@ -38,8 +39,8 @@ export const feedsBody: Shape = ({ schema }) => {
     { collection: watched.length === 0 ? TEXT : { type: 'string', enum: watched }, ...FEED },
     { required: ['collection'] },
   );
-  return closed(
-    { feeds: { type: 'object', minProperties: 1, maxProperties: MOST_FEEDS, additionalProperties: feed } },
-    { required: ['feeds'] },
-  );
+  const examples = watched.slice(0, 1).map((collection) => ({ [collection]: { collection } }));
+  const limits = { minProperties: 1, maxProperties: MOST_FEEDS };
+  const feeds = { type: 'object', ...limits, additionalProperties: feed, ...(examples.length > 0 && { examples }) };
+  return closed({ feeds }, { required: ['feeds'] });
 };

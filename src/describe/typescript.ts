@@ -1,7 +1,7 @@
 /** TypeScript types of the collections, for clients: `bylaw types`. */
 import { present } from '../invariant.ts';
 import { isDay, isInstant, scalarOf } from '../policy/scalar-types.ts';
-import { keyOf } from '../policy/types.ts';
+import { type CatalogField, keyOf } from '../policy/types.ts';
 import { PROBLEMS } from '../problem.ts';
 import { FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/model/filter-keys.ts';
@@ -61,14 +61,14 @@ export function typescriptOf({ collections, roles }: Schema): string {
       .map((code) => `\n  | ${JSON.stringify(code)}`)
       .join('')};\n`,
     ...all.map((collection) => typesOf(collection, { collections, names })),
-    `export interface Collections {\n${all.map((collection) => typeEntry(collection, names)).join('')}}\n`,
+    `export interface Collections {\n${all.map((collection) => typeEntry(collection, { collections, names })).join('')}}\n`,
   ].join('\n');
 }
 
 const typescriptType = (collection: string, names: TypeNames): string =>
   present(names.get(collection), `the type of ${collection}`);
 
-function typeEntry(collection: Collection, names: TypeNames): string {
+function typeEntry(collection: Collection, { collections, names }: Typed): string {
   const { name, relations } = collection;
   const type = typescriptType(name, names);
   const create = name === 'users' ? 'never' : `${type}Create`;
@@ -81,7 +81,7 @@ function typeEntry(collection: Collection, names: TypeNames): string {
     `update: ${type}Update`,
     `filters: ${type}Filters`,
     `expand: ${typeUnion(relations.keys())}`,
-    ...orderEntries(collection),
+    ...orderEntries(collection, collections),
   ];
   return `  ${name}: { ${parts.join('; ')} };\n`;
 }
@@ -90,20 +90,43 @@ const typeUnion = (names: Iterable<string>): string =>
   Array.from(names, (name) => JSON.stringify(name)).join(' | ') || 'never';
 
 /** The words of `sort`, `group_by` and upserts. */
-function orderEntries(collection: Collection): readonly string[] {
+function orderEntries(collection: Collection, collections: Typed['collections']): readonly string[] {
   const named = (members: readonly { readonly name: string }[]): string => typeUnion(members.map(({ name }) => name));
   const references = referencesOf(collection);
-  const ordered = [...collection.fields.values()].flatMap((field) =>
-    scalarOf(field.type).sorts === false ? [...(field.paths?.values() ?? [])] : [field],
-  );
+  const ordered = orderedFieldsOf(collection);
   return [
     `through: ${named(references)}`,
+    `linked: ${references.flatMap((relation) => linkedNames(relation, collections)).join(' | ') || 'never'}`,
     `sort: ${named(ordered)}`,
     `folded: ${named(ordered.filter(({ search }) => search === true))}`,
     `unique: ${named(uniqueFieldsOf(collection))}`,
     `group_by: ${named([...ordered, ...references.filter(({ kind }) => kind === 'belongs_to')])}`,
     `dated: ${named(ordered.filter(({ type }) => isInstant(type) || isDay(type)))}`,
     `points: ${named([...collection.fields.values()].filter(({ type }) => type === 'point'))}`,
+  ];
+}
+
+const orderedFieldsOf = ({ fields }: Collection): readonly CatalogField[] =>
+  [...fields.values()].flatMap((field) =>
+    scalarOf(field.type).sorts === false ? [...(field.paths?.values() ?? [])] : [field],
+  );
+
+/** The names after the dot of a relation to one record. Longer paths are known by their first two steps. */
+function linkedNames(
+  { name, collection }: Pick<Relation, 'name' | 'collection'>,
+  collections: Typed['collections'],
+): readonly string[] {
+  const target = collections.get(collection)!;
+  const ordered = orderedFieldsOf(target);
+  const references = referencesOf(target);
+  const belongsTos = references.filter(({ kind }) => kind === 'belongs_to');
+  const words = ['id', ...[...ordered, ...belongsTos].map((member) => member.name)];
+  const folded = ordered.filter(({ search }) => search === true).map((field) => `${field.name}:text`);
+  const points = [...target.fields.values()].filter(({ type }) => type === 'point');
+  return [
+    ...[...words, ...folded].map((word) => JSON.stringify(`${name}.${word}`)),
+    ...points.map((field) => `\`${name}.${field.name}:from(\${number} \${number})\``),
+    ...references.map((relation) => `\`${name}.${relation.name}.\${string}\``),
   ];
 }
 

@@ -53,6 +53,11 @@ export async function use(): Promise<string | undefined> {
   documents.query({ fields: ['titel'] });
   // @ts-expect-error: no such order
   documents.query({ sort: ['-titel'] });
+  documents.query({ sort: ['-team.name', 'owner.created_at'] });
+  // @ts-expect-error: no such field of the team
+  documents.query({ sort: ['team.nmae'] });
+  // @ts-expect-error: no such relation of the team
+  documents.query({ sort: ['team.ownr.email'] });
   // @ts-expect-error: titles have no folded copy
   documents.query({ sort: ['title:text'] });
   await client.collection('teams').upsert('name', 'x', { about: 'y' });

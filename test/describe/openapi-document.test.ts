@@ -207,6 +207,13 @@ describe('bodies and answers', () => {
       },
     }));
 
+  it('an example of feeds names a collection that has them', () => {
+    const { schema } = parseSchema('collections: { posts: {}, notes: { changes: true, access: { view: true } } }');
+    const { paths }: Json = openapiOf(schema!, routes, '1.2.3');
+    const { example } = paths['/api/changes'].post.requestBody.content['application/json'];
+    expect(example).toEqual({ feeds: { notes: { collection: 'notes' } } });
+  });
+
   it('an example leaves out what only some callers may set, unless it is required', () => {
     const guarded = (more: string) => `{ type: int, ${more}access: { write: [{ roles: [admin] }] } }`;
     const fields = `{ title: string, budget: ${guarded('')}, rank: ${guarded('required: true, ')} }`;

@@ -51,11 +51,14 @@ export interface PostFilters {
     const order = '"created_at" | "updated_at" | "email" | "email_verified"';
     expect(text).toContain(
       '  users: { record: User; written: User | IdOnly; create: never; update: UserUpdate; filters: UserFilters; expand: never; ' +
-        `through: never; sort: ${order}; folded: never; unique: never; group_by: ${order}; dated: "created_at" | "updated_at"; points: never };\n`,
+        `through: never; linked: never; sort: ${order}; folded: never; unique: never; ` +
+        `group_by: ${order}; dated: "created_at" | "updated_at"; points: never };\n`,
     );
-    expect(text).toMatch(
-      / {2}posts: \{ record: Post;.* expand: "owner" \| "tags"; through: "owner"; sort: [^;]*"title".*; group_by: .*"owner";/,
+    const words = text.split('\n').find((line) => line.startsWith('  posts: { record: Post;'));
+    expect(words).toMatch(
+      / expand: "owner" \| "tags"; through: "owner"; linked: "owner\.id" [^;]*"owner\.email"[^;]*;/,
     );
+    expect(words).toMatch(/ sort: [^;]*"title".*; group_by: .*"owner";/);
     expect(text).toContain('| "not_found"');
   });
 

@@ -1,5 +1,6 @@
 // @module-tag long
 /** `/docs`: the page without script, its script in a browser, and that nothing of a schema becomes markup. */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiDocument, ShownOperation } from '../../../src/describe/api-document.ts';
 import { renderDocs } from '../../../src/routes/system/docs/docs-page.ts';
@@ -9,7 +10,12 @@ import { describeOnOne, type TestService } from '../../support/service.ts';
 
 const HTML = { Accept: 'text/html' };
 
-describeOnOne('the page', (service) => {
+const SAMPLE = readFileSync(new URL('../../../bylaw.yaml', import.meta.url), 'utf8');
+const WITH_FEEDS = SAMPLE.replace(/^ {2}documents:$/m, '$&\n    changes: true');
+
+describeOnOne('the page', suiteOfPage, { schema: WITH_FEEDS });
+
+function suiteOfPage(service: TestService): void {
   test('the page has every operation with parameters, an example, error codes and a curl line', async () => {
     const { text } = await service.anonymous.get('/docs', HTML);
     const { paths } = (await service.anonymous.get('/openapi.json')).body;
@@ -54,7 +60,8 @@ describeOnOne('the page', (service) => {
         const { requestBody } = operation as ShownOperation;
         const body = requestBody?.content?.['application/json']?.example;
         const isOfRecords = /^\/api\/(?:documents|teams|batch|_explain)\b/.test(path) && !path.includes('{');
-        if (body === undefined || !isOfRecords) continue;
+        // A stream does not end.
+        if (body === undefined || !isOfRecords || path.endsWith('/changes')) continue;
         const { status, body: answer } = await client.send(method.toUpperCase(), path, { json: body });
         if (status >= 300 && status !== 409) refused.push(`${method} ${path}: ${JSON.stringify(answer.errors)}`);
       }
@@ -63,7 +70,7 @@ describeOnOne('the page', (service) => {
   });
 
   inBrowser(service);
-});
+}
 
 describeOnOne(
   'the page of a service with a name',
@@ -170,6 +177,12 @@ function inBrowser(service: TestService): void {
       expect(JSON.parse(await shown('aggregate_documents', '.answer .content')).data).toEqual([
         { status: 'draft', records: 1 },
       ]);
+    });
+
+    test('the filled-in feeds begin a stream, of which the page shows the first part', async () => {
+      expect(await send('subscribe_to_several', {})).toMatch(/^200 /);
+      expect(await page.evaluate(`document.querySelector('#op-subscribe_to_several button').disabled`)).toBe(false);
+      expect(await shown('subscribe_to_several', '.answer .content')).toMatch(/^(?:event|id|:|retry)/);
     });
 
     test('the page finds operations by words', async () => {

@@ -157,7 +157,7 @@ async function sendRequest(request: ConsoleRequest): Promise<ConsoleAnswer> {
     if (response.status === 401) hasEnded.value = true;
     const type = response.headers.get('content-type') ?? '';
     const isText = /^text\/|\bjson\b/.test(type);
-    const text = isText ? await response.text() : '';
+    const text = isText ? await answerText(response, type) : '';
     const took = Math.round(performance.now() - began);
     return {
       status: `${response.status} ${response.statusText} · ${took} ms`,
@@ -168,6 +168,15 @@ async function sendRequest(request: ConsoleRequest): Promise<ConsoleAnswer> {
   } catch {
     return { status: wording.offline, isGood: false, headers: '', content: '' };
   }
+}
+
+/** A stream of events does not end: its first part is shown. */
+async function answerText(response: Response, type: string): Promise<string> {
+  if (!type.startsWith('text/event-stream') || response.body === null) return response.text();
+  const reader = response.body.getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return new TextDecoder().decode(value);
 }
 
 function readableText(text: string, type: string): string {

@@ -170,6 +170,15 @@ addEventListener('hashchange', openTarget);
 
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
+/** A stream of events does not end: its first part is shown. */
+async function bytesOf(response, type) {
+  if (!type.startsWith('text/event-stream')) return response.arrayBuffer();
+  const reader = response.body.getReader();
+  const { value = new Uint8Array() } = await reader.read();
+  await reader.cancel();
+  return value.slice().buffer;
+}
+
 class Console {
   constructor(operation) {
     this.method = operation.dataset.method;
@@ -306,7 +315,7 @@ class Console {
   async showAnswer(response, milliseconds) {
     const { status, statusText, ok } = response;
     const type = response.headers.get('content-type') ?? '';
-    const bytes = await response.arrayBuffer();
+    const bytes = await bytesOf(response, type);
     const line = `${status} ${statusText} in ${Math.round(milliseconds)} ms, ${bytes.byteLength} bytes`;
     const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
     this.answer.replaceChildren(
