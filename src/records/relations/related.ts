@@ -131,7 +131,7 @@ class Loader implements Related {
     const conditions = [
       sql`${key.of('x')} = chain.id`,
       sql`x.${ident(column)} IS NOT NULL`,
-      sql`place < ${raw(String(MOST_ANCESTORS))}`,
+      sql`chain.place < ${raw(String(MOST_ANCESTORS))}`,
     ];
     const first = rows.map(({ id }) => id);
     // A statement outside of transactions begins with SELECT.
@@ -141,7 +141,7 @@ class Loader implements Related {
              WITH RECURSIVE chain (id, place) AS (
                SELECT unnest(${key.list(first)}), 1
                 UNION
-               SELECT x.${ident(column)}, place + 1
+               SELECT x.${ident(column)}, chain.place + 1
                  FROM ${above.where(...conditions)}
              )
              SELECT id FROM chain

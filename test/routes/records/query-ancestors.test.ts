@@ -24,11 +24,12 @@ collections:
     relations: { folder: { kind: belongs_to, collection: folders } }
     access: { view: true, create: true, update: [{ roles: [admin] }] }
   places:
-    fields: { name: { type: string, required: true, index: true } }
+    # The statement about a chain has a column of this name.
+    fields: { name: { type: string, required: true, index: true }, place: int }
     relations:
       parent: { kind: belongs_to, collection: places, access: { read: '@record.keeper = @request.auth.id' } }
       keeper: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
-    access: { view: true, create: true }
+    access: { view: true, create: true, delete: 'any(ancestors(@record.parent by parent) as p, p.name = "top")' }
   things:
     fields: { title: { type: string, required: true } }
     relations: { place: { kind: belongs_to, collection: places } }
@@ -118,6 +119,14 @@ describeRoutes(
       expect(await found(isDeep)).toEqual(['deep']);
       // A caller who sees the next folder cannot know its parents.
       expect(await found(isDeep, {}, root)).toEqual([]);
+    });
+
+    test('an explanation of a rule about a chain counts its places, whatever the fields are called', async () => {
+      const top = await make(root, 'places', { name: 'top', place: 1 });
+      const below = await make(root, 'places', { name: 'below', parent: top });
+      const question = { collection: 'places', action: 'delete', id: below, as: root.id };
+      const { status, body, text } = await root.client.post('/api/_explain', question);
+      expect([status, body.data?.allowed], text).toEqual([200, true]);
     });
 
     test('a search knows neither letter case nor accents, here too', async () => {
