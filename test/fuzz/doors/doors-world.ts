@@ -8,6 +8,7 @@ import { ROLES } from '../policies/world.ts';
 import type { Random } from '../random.ts';
 import { firstValue, keptValue } from './kept-schema.ts';
 import type { Doors } from './store-modules.ts';
+import { wholeValue } from './whole-values.ts';
 
 interface RelationSpec {
   readonly kind: string;
@@ -44,12 +45,15 @@ const STAGE = { type: 'string', enum: Object.keys(STAGES), transitions: STAGES }
 /** A value that a write may give the field. */
 export function writableValue(field: CatalogField, random: Random): unknown {
   const { type, enum: values } = field;
-  return keptValue(field, random) ?? (values === undefined ? scalarOf(type, random) : random.pick(values));
+  const value = keptValue(field, random) ?? wholeValue(field, random);
+  return value ?? (values === undefined ? scalarOf(type, random) : random.pick(values));
 }
 
-/** JSON is YAML. */
-export function randomSchema(random: Random): string {
-  const specs: Specs = Object.fromEntries(['users', ...PLAIN].map((name) => [name, randomCollection(name, random)]));
+/** JSON is YAML. @param more further fields, some of which each collection has */
+export function randomSchema(random: Random, more: Readonly<Record<string, object>> = {}): string {
+  const specs: Specs = Object.fromEntries(
+    ['users', ...PLAIN].map((name) => [name, randomCollection(name, random, more)]),
+  );
   for (const from of PLAIN) addRelations(specs, from, random);
   const collections = Object.fromEntries(
     Object.entries(specs).map(([name, spec]) => [name, { ...spec, access: { read: true }, ...checksOf(name) }]),
@@ -61,12 +65,15 @@ export function randomSchema(random: Random): string {
   });
 }
 
-function randomCollection(name: string, random: Random): CollectionSpec {
+function randomCollection(name: string, random: Random, more: Readonly<Record<string, object>>): CollectionSpec {
   const optional = Object.entries(FIELDS).filter(() => random.chance(0.6));
   const required = name === 'users' ? [] : Object.entries(REQUIRED);
   const fields = [
     ...optional.map(([field, type]) => [field, { type, ...ownRules(random) }]),
     ...required.map(([field, type]) => [field, { type, required: true, ...ownRules(random) }]),
+    ...Object.entries(more)
+      .filter(() => random.chance(0.4))
+      .map(([field, declared]) => [field, { ...declared, ...ownRules(random) }] as const),
     ...(name === 'users' ? [] : [['stage', { ...STAGE, ...ownRules(random) }] as const]),
   ];
   return { fields: Object.fromEntries(fields), relations: {} };

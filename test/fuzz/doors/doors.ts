@@ -37,6 +37,7 @@ import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } f
 import { withKept } from './kept-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
+import { fromAnswer, inBody, WHOLE_FIELDS } from './whole-values.ts';
 
 export interface DoorCounts {
   worlds: number;
@@ -67,7 +68,7 @@ const EXPLAINED: Readonly<Record<Write['action'], number>> = { create: 0.04, upd
  */
 export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
-  const { schema, issues } = run.doors.parseSchema(withKept(randomSchema(random), PLAIN, random));
+  const { schema, issues } = run.doors.parseSchema(withKept(randomSchema(random, WHOLE_FIELDS), PLAIN, random));
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   await run.doors.applyMigration(db, schema, { systemTables: run.doors.historyTables });
   const stocked = { doors: run.doors, schema, db: inCompany(db, random, run.doors) };
@@ -215,7 +216,7 @@ class Session {
         write.action === 'create'
           ? await records.create(ask, { data, relations: [], given: { id: write.id } })
           : await records.update(ask, { id: write.id, data, relations: [], errors: [], ifVersion });
-      return { answer: json === undefined ? { id } : (JSON.parse(String(json)) as Row) };
+      return { answer: json === undefined ? { id } : this.#asSeen(write.collection, JSON.parse(String(json))) };
     });
   }
 
@@ -231,7 +232,7 @@ class Session {
         ? await records.batch({ values: [], rows: [] }, (batch) => batch.upsert(access, asked))
         : await records.upsert(access, asked, principalOf(request));
       const { id, json } = written;
-      return { made: id, answer: json === undefined ? { id } : (JSON.parse(String(json)) as Row) };
+      return { made: id, answer: json === undefined ? { id } : this.#asSeen(collection, JSON.parse(String(json))) };
     });
   }
 
@@ -436,7 +437,11 @@ class Session {
     const access = this.#formerAccess(collection, now.request, now.rules);
     const asked = doors.createRecords(db, schema).history(access, { id, limit: 1000 });
     const found = await asked.then(
-      ({ entries }) => entries.map((entry) => JSON.parse(entry) as Row),
+      ({ entries }) =>
+        entries.map((entry) => {
+          const { before: was, after: is, ...told } = JSON.parse(entry);
+          return { ...told, before: was && this.#asSeen(collection, was), after: is && this.#asSeen(collection, is) };
+        }),
       (error: { readonly code?: string }) => {
         if (error.code === 'not_found') return undefined;
         throw error;
@@ -478,7 +483,7 @@ class Session {
     const ask = this.#accessTo(collection, request, rules);
     const { json } = await doors.createRecords(db, schema).list(ask, asked);
     const [found, expected] = [
-      sorted(JSON.parse(String(json)) as readonly Row[]),
+      sorted((JSON.parse(String(json)) as readonly Row[]).map((row) => this.#asSeen(collection, row))),
       sorted(seen(collection, filter, standing)),
     ];
     if (found === expected) return undefined;
@@ -493,6 +498,14 @@ class Session {
     ].join('\n');
   }
 
+  /** The record of an answer, as policies see it. */
+  #asSeen(collection: string, row: Row): Row {
+    const { fields } = this.#stocked.schema.collections.get(collection)!;
+    return Object.fromEntries(
+      Object.entries(row).map(([name, value]) => [name, fromAnswer(fields.get(name) ?? { type: 'string' }, value)]),
+    );
+  }
+
   /** The value of some record, or nothing. */
   #filter(collection: string, data: Data): Row {
     const random = this.#random;
@@ -500,7 +513,7 @@ class Session {
     const records = data.rows.get(collection)!;
     if (records.length === 0) return {};
     const record = random.pick(records);
-    const names = [...memberAccess.keys()].filter((name) => record[name] !== null);
+    const names = [...memberAccess.keys()].filter((name) => record[name] !== null && !(name in WHOLE_FIELDS));
     if (names.length === 0 || random.chance(0.5)) return {};
     const name = random.pick(names);
     return { [name]: record[name] };
@@ -551,7 +564,7 @@ class Session {
     const values = holder === undefined ? { ...others, ...key } : others;
     if (Object.keys(others).length + related.partners.length + related.members.length === 0) return undefined;
     const write: Write = { action, collection, id, values, ...related };
-    return { ...upsert, write, data: bodyOf({ ...write, values: { ...others, ...key } }) };
+    return { ...upsert, write, data: bodyOf({ ...write, values: { ...others, ...key } }, made) };
   }
 
   #deletion(data: Data, collection: string, id: Id): Write {
@@ -632,7 +645,12 @@ class Session {
     const auth =
       write.collection === 'users' && random.chance(0.5) ? users.find(({ id }) => id === write.id)! : undefined;
     const caller = auth === undefined ? callerOr(request, random.pick(users)) : { auth, kind: 'user' as const };
-    return { ...request, ...caller, data: write.action === 'delete' ? undefined : bodyOf(write) };
+    return {
+      ...request,
+      ...caller,
+      data:
+        write.action === 'delete' ? undefined : bodyOf(write, this.#stocked.schema.collections.get(write.collection)!),
+    };
   }
 
   #rulesFor(about: About): RandomRules {
@@ -948,9 +966,13 @@ class RandomRules implements RulesOfStore {
   }
 }
 
-function bodyOf({ values, partners, members }: Write): Row {
+function bodyOf({ values, partners, members }: Write, { fields }: Pick<Collection, 'fields'>): Row {
+  const given = Object.entries(values).map(([name, value]) => [
+    name,
+    inBody(fields.get(name) ?? { type: 'string' }, value),
+  ]);
   return {
-    ...values,
+    ...Object.fromEntries(given),
     ...Object.fromEntries(partners.map(({ relation, id }) => [relation.name, id])),
     ...Object.fromEntries(members.map(({ relation, ...operation }) => [relation.name, operation])),
   };
