@@ -1,11 +1,12 @@
 // @module-tag partitions
 /** Streams of changes over HTTP: a subscriber learns of exactly those changes that its own list would show. */
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importRecords } from '../../src/records/transfer/import-records.ts';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { FeedClient } from './feed-client.ts';
+import { FeedClient, type ReadEvent } from './feed-client.ts';
 
 const SCHEMA = `
 roles: [member, editor]
@@ -60,6 +61,18 @@ collections:
     access: { list: [{ roles: [editor] }], read: [{ roles: [editor] }], create: true }
 `;
 
+/** The events as a reader sees them that shares nothing with ours. */
+function eventsOf(text: string): readonly ReadEvent[] {
+  const events: ReadEvent[] = [];
+  const onEvent = ({ id, event, data }: EventSourceMessage): void =>
+    void events.push({ id: id!, type: event!, data: JSON.parse(data) });
+  const onError = (error: Error): never => {
+    throw error;
+  };
+  createParser({ onEvent, onError }).feed(text);
+  return events;
+}
+
 describeOnBoth(
   'streams of changes',
   (service) => {
@@ -87,7 +100,10 @@ describeOnBoth(
       [ann, bob] = await Promise.all([service.user(), service.user()]);
     });
     afterEach(() => {
-      for (const feed of open.splice(0)) feed.close();
+      for (const feed of open.splice(0)) {
+        expect(eventsOf(feed.text.join(''))).toEqual(feed.events);
+        feed.close();
+      }
     });
 
     test('a record enters, changes and leaves as it does in the list of each subscriber', async () => {
