@@ -1,9 +1,8 @@
 /** `bylaw lsp`: a language server for editors, on stdin and stdout. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { loadOptional } from '../optional-package.ts';
 import { packageVersion } from '../service/version.ts';
-import { serveRpc, writeMessage } from '../workbench/lsp/json-rpc.ts';
-import { LanguageServer } from '../workbench/lsp/language-server.ts';
 import type { ResultsDocument } from '../workbench/test/results-document.ts';
 import { callCommand } from './support/call.ts';
 import type { Command, Io } from './support/command.ts';
@@ -14,21 +13,21 @@ export const command: Command = {
   settings: [],
   flags: { stdio: { about: 'what editors pass; stdin and stdout are the only connection' } },
   async run(_args, io) {
-    let refreshes = 0;
-    const server = new LanguageServer({
+    const { serveEditor } = await loadOptional({
+      packages: ['vscode-jsonrpc'],
+      reason: 'the language server speaks JSON-RPC',
+      load: () => import('../workbench/lsp/serve-editor.ts'),
+    });
+    const wasShutDown = await serveEditor(io, {
       env: io.env,
       version: packageVersion(),
-      notify: (method, params) => writeMessage(io.stdout, { method, params }),
-      refreshLenses: () =>
-        writeMessage(io.stdout, { id: `lenses ${++refreshes}`, method: 'workspace/codeLens/refresh' }),
       runTests: (schemaFile) => testResults(schemaFile, io),
       files: {
         read: (file) => orMissing(() => readFileSync(file, 'utf8')),
         testsIn: (folder) => orMissing(() => readdirSync(folder).filter((name) => name.endsWith('.policy.yaml'))) ?? [],
       },
     });
-    await serveRpc(io.stdin, io.stdout, server);
-    return server.wasShutDown ? 0 : 1;
+    return wasShutDown ? 0 : 1;
   },
 };
 

@@ -53,6 +53,7 @@ class Editor {
       if (head === null) return;
       const rest = Buffer.from(this.#received.slice(head[0].length));
       const length = Number(head[1]);
+      if (rest.length < length) return;
       const message = JSON.parse(rest.subarray(0, length).toString());
       this.#received = rest.subarray(length).toString();
       if (message.method !== undefined || message.id === null) this.notices.push(message);

@@ -1,6 +1,7 @@
 /** The language server of bylaw.yaml and *.policy.yaml: the methods of the protocol, and the open files. */
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node';
 import type { SchemaIssue } from '../../schema/file/issue.ts';
 import type { Environment } from '../../schema/load.ts';
 import { readTests } from '../test/read-tests.ts';
@@ -8,7 +9,6 @@ import type { ResultsDocument } from '../test/results-document.ts';
 import { type CompletionItem, completeSchema, completeTests, resolvedItem } from './complete-text.ts';
 import { type TestUse, testNameUses } from './find-names.ts';
 import { hoverAt } from './hover-text.ts';
-import { INVALID_REQUEST, METHOD_NOT_FOUND, NOT_INITIALIZED, RpcError, type RpcHandler } from './json-rpc.ts';
 import { definitionAt, formatEdits, referencesAt, renameable, renameInTests, renameMember } from './navigate.ts';
 import { foldsOf, outlineOf } from './outline.ts';
 import { SchemaText } from './schema-text.ts';
@@ -53,7 +53,6 @@ const CAPABILITIES = {
 const SEVERITIES: Readonly<Record<SchemaIssue['severity'], number>> = { error: 1, warning: 2, note: 3 };
 /** Warnings about rules that decide nothing, which editors show faded. */
 const UNNECESSARY = new Set(['idle_rule', 'intended_unneeded']);
-const INVALID_PARAMS = -32_602;
 /** The schema of a folder of tests. */
 const SCHEMA_NAME = 'bylaw.yaml';
 const isTestFile = (uri: string): boolean => /\.policy\.ya?ml$/.test(uri);
@@ -78,7 +77,7 @@ interface ClientParams {
 type LocatedUse = Pick<TestUse, 'range' | 'isDeclaration'> & { readonly uri: string };
 type Method = (params: MethodParams) => unknown;
 
-export class LanguageServer implements RpcHandler {
+export class LanguageServer {
   readonly #options: LanguageServerOptions;
   readonly #texts = new Map<string, string>();
   readonly #schemas = new Map<string, SchemaText>();
@@ -94,6 +93,7 @@ export class LanguageServer implements RpcHandler {
     this.#options = options;
   }
 
+  /** True: the connection ends. */
   get isEnded(): boolean {
     return this.#state === 'ended';
   }
@@ -127,6 +127,7 @@ export class LanguageServer implements RpcHandler {
     'textDocument/codeAction': (params) => this.#fixes(params),
   };
 
+  /** A result, or a promise of one. Throws ResponseError. */
   request(method: string, params: unknown): unknown {
     if (method === 'initialize') {
       this.#state = 'ready';
@@ -134,15 +135,16 @@ export class LanguageServer implements RpcHandler {
         (params as ClientParams | undefined)?.capabilities?.workspace?.codeLens?.refreshSupport === true;
       return { capabilities: CAPABILITIES, serverInfo: { name: 'bylaw', version: this.#options.version } };
     }
-    if (this.#state === 'new') throw new RpcError(NOT_INITIALIZED, 'the client has not sent `initialize`');
-    if (this.#state !== 'ready') throw new RpcError(INVALID_REQUEST, 'the server is shut down');
+    if (this.#state === 'new')
+      throw new ResponseError(ErrorCodes.ServerNotInitialized, 'the client has not sent `initialize`');
+    if (this.#state !== 'ready') throw new ResponseError(ErrorCodes.InvalidRequest, 'the server is shut down');
     if (method === 'shutdown') {
       this.#state = 'down';
       this.wasShutDown = true;
       return null;
     }
     const known = Object.hasOwn(this.#methods, method) ? this.#methods[method] : undefined;
-    if (known === undefined) throw new RpcError(METHOD_NOT_FOUND, `unknown method ${method}`);
+    if (known === undefined) throw new ResponseError(ErrorCodes.MethodNotFound, `unknown method ${method}`);
     return known(params as MethodParams);
   }
 
@@ -215,7 +217,8 @@ export class LanguageServer implements RpcHandler {
   }
 
   async #execute({ command, arguments: [uri] = [] }: MethodParams): Promise<null> {
-    if (command !== TEST_COMMAND || uri === undefined) throw new RpcError(INVALID_PARAMS, `unknown command ${command}`);
+    if (command !== TEST_COMMAND || uri === undefined)
+      throw new ResponseError(ErrorCodes.InvalidParams, `unknown command ${command}`);
     const { runTests, refreshLenses } = this.#options;
     this.#results.set(uri, await runTests(fileOfUri(uri)));
     if (this.#canRefresh) refreshLenses();
@@ -301,12 +304,12 @@ function renamedTests(text: string, params: MethodParams, schema: SchemaText): o
   return edits && { changes: { [params.textDocument.uri]: edits } };
 }
 
-/** Throws RpcError for a name that cannot be. */
+/** Throws ResponseError for a name that cannot be. */
 function renamedOrInvalid<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof RangeError) throw new RpcError(INVALID_PARAMS, error.message);
+    if (error instanceof RangeError) throw new ResponseError(ErrorCodes.InvalidParams, error.message);
     throw error;
   }
 }
