@@ -277,9 +277,9 @@ function addRelations(collections: Map<string, Mutable>, { from, counts, random,
   }
 }
 
-/** Its column is not one of the fields. */
+/** Neither its column nor its name is one of the fields: each record has a value. */
 const referencedBy = ({ table, key }: CatalogCollection): ReferencedColumn => ({
-  field: 'code',
+  field: '_code',
   table,
   column: '_code',
   key: key?.column ?? 'id',
