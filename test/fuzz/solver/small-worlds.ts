@@ -89,10 +89,14 @@ function questionOf(small: SmallWorld, setting: Setting, random: Random): Questi
   const query = Object.fromEntries(Object.entries(drawnQuery).filter(([, value]) => value.length > 0 || value === ''));
   const facts = { ...drawnFacts, method: random.pick(METHODS) };
   const request = { ...callerOf(small, now, random), facts, query, now };
-  const record = random.pick(small.world.data.rows.get(collection)!);
+  const rows = small.world.data.rows.get(collection)!;
+  const record = random.pick(rows);
   if (action !== 'create' && action !== 'update') return { request, record };
-  const at = small.world.data.rows.get(collection)!.indexOf(record);
-  const made = (action === 'create' ? small.world.created : small.world.updated).get(collection)![at]!;
+  const made = (action === 'create' ? small.world.created : small.world.updated).get(collection)![
+    rows.indexOf(record)
+  ]!;
+  // A new record with the id of a stored one is a conflict.
+  if (action === 'create' && rows.some(({ id }) => id === made.id)) return undefined;
   const written = { ...made, ...stamps(record, now, action) };
   if (!isExclusive(small, collection, written)) return undefined;
   const { fields } = small.world.catalog.collections.get(collection)!;
