@@ -1,4 +1,7 @@
 /** Libraries that answer the question of P3, each by its own language. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { createMongoAbility, subject } from '@casl/ability';
 import { preparsePolicySet, statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs';
 import { Environment } from '@marcbachmann/cel-js';
@@ -126,4 +129,23 @@ function cedarCall({ row, request: { auth, now } }: Decision) {
   };
 }
 
-export const PEERS: readonly PolicyPeer[] = [bylaw, casl, cel, cedar];
+/** What it exports to `import` is not what its types say. */
+const { loadPolicySync } = createRequire(import.meta.url)(
+  '@open-policy-agent/opa-wasm',
+) as typeof import('@open-policy-agent/opa-wasm');
+
+/** Made by the program `opa` of p3.rego: a policy made ready is an instance of it, whose compilation is not counted. */
+const P3_OPA = join(import.meta.dirname, 'opa/p3.wasm');
+
+export const opa: PolicyPeer = {
+  name: '@open-policy-agent/opa-wasm',
+  compile() {
+    const policy = loadPolicySync(readFileSync(P3_OPA));
+    return (decisions) => {
+      const inputs = contextsOf(decisions);
+      return (i) => policy.evaluate(inputs[i]!)[0].result === true;
+    };
+  },
+};
+
+export const PEERS: readonly PolicyPeer[] = [bylaw, casl, cel, cedar, opa];
