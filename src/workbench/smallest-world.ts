@@ -37,7 +37,7 @@ function* withoutRow(world: World): Generator<World> {
   const rest = JSON.stringify([world.written, request]);
   for (const { name, row } of all) {
     if (row === record || (!isGuest && row.id === request.auth?.id)) continue;
-    const id = String(row.id);
+    const id = JSON.stringify(row.id);
     if (rest.includes(id) || all.some((other) => other.row !== row && other.text.includes(id))) continue;
     const left = rows.get(name)!.filter((each) => each !== row);
     const links = world.links.filter(({ owner, element }) => owner !== row.id && element !== row.id);

@@ -352,6 +352,25 @@ collections:
     });
   });
 
+  it.each(['a"b', 'a\\b'])('keeps the record %s, to which another one refers', (id) => {
+    const catalog = schemaOf();
+    const rule = compile('@record.owner is not null', { catalog, collection: 'documents', action: 'list' });
+    const [ada, record] = [{ id }, { id: 'paper', owner: id }];
+    const world: World = {
+      action: 'list',
+      collection: 'documents',
+      isGuest: true,
+      request: { auth: null, query: {}, now: '2026-03-01T12:00:00.000000Z' },
+      record,
+      rows: new Map([
+        ['users', [ada]],
+        ['documents', [record]],
+      ]),
+      links: [],
+    };
+    expect(smallestWorld(world, { allowedBy: [rule], deniedBy: [] }, { catalog }).rows.get('users')).toEqual([ada]);
+  });
+
   it('follows a collection that was renamed', async () => {
     expect(verdicts(await compared({ name: 'papers', remove: 'editor' }))).toEqual({ 'papers delete': 'wider' });
   });
