@@ -46,7 +46,8 @@ export class SchemaText {
     const { schema, issues } = parseSchema(text, file, env);
     this.issues = issues;
     this.schema = schema ?? former?.schema;
-    const [raw, catalog] = [former?.raw, former?.catalog];
+    // A schema without errors has its own. A text that referred to the former one would keep all texts.
+    const [raw, catalog] = schema === undefined ? [former?.raw, former?.catalog] : [];
     this.#source = memoized(() => new SchemaSource(text, file));
     this.#raw = memoized(() => this.source.value() ?? raw);
     this.#catalog = memoized(() => readSchemaCatalog(text, file).catalog ?? catalog);
