@@ -1,4 +1,5 @@
 /** Gives equivalent conditions one spelling, so that an analysis compares their meaning. */
+import { memoizedBy } from '../../memoized.ts';
 import { equalityOf, OPERATORS } from '../operators.ts';
 import type {
   Checked,
@@ -14,9 +15,9 @@ import type {
  * with the variables named by their depth; negations are pushed to the leaves, columns are on the
  * left, the id after a belongs_to is the belongs_to, and a bool is compared by `=` only.
  */
-export function canonical(checked: Checked): Checked {
-  return JSON.parse(printedTree(spelling(checked, true, new Map()))) as Checked;
-}
+export const canonical = memoizedBy(
+  (checked: Checked): Checked => JSON.parse(printedTree(spelling(checked, true, new Map()))) as Checked,
+);
 
 const printedTree = (node: object): string =>
   JSON.stringify(node, (key, value: unknown) => (LEFT_OUT.has(key) ? undefined : value));
