@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * The policies of real products that an outside review of the language collected, each with rows and callers,
  * through every backend. A case that distinguishes no callers and no records

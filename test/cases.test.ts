@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * Runs every case of test/cases by every backend. A case whose answer is none or all of the rows would prove
  * nothing, and is rejected.

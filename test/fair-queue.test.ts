@@ -1,3 +1,4 @@
+// @module-tag long
 /** Shares of callers: turns, places, kept places, and who is refused. */
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';

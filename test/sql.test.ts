@@ -1,3 +1,4 @@
+// @module-tag long
 /** Fragments of SQL: their text and parameters, independent of earlier ones, and the shapes that they share. */
 import { describe, expect, it } from 'vitest';
 import { ident, join, Param, param, plannedParam, raw, type Sql, type SqlType, sql, typedLiteral } from '../src/sql.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Register, log in, who am I, log out. */
 import { expect, test } from 'vitest';
 import { describeOnBoth } from '../support/service.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Accounts of others over HTTP: who may administer them, what each route does, and what it records. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** API keys over their life: who makes them, what they open, and what ends them. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw, sql, uuid } from '../../src/sql.ts';

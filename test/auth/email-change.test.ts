@@ -1,3 +1,4 @@
+// @module-tag long
 /** A change of address: proofs of both sides, the notice to the old mailbox, and the sessions that end. */
 import { afterAll, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';

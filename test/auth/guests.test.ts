@@ -1,3 +1,4 @@
+// @module-tag long
 /** Guests: visitors who are not signed in, from their first request to the login that ends it. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';

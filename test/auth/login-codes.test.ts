@@ -1,3 +1,4 @@
+// @module-tag long
 /** Codes and links by mail: one live code, few tries, one use, and nothing for an unknown address. */
 import { afterAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Templates of mails: their language, what they may read, what `bylaw check` rejects, and notices. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

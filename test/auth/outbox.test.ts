@@ -1,3 +1,4 @@
+// @module-tag long
 /** The outbox: no request for a mail is lost or sent twice by two senders, and no secret lies in it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Auth } from '../../src/auth/auth.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The service's own pages of accounts: without script, and safe from scanners, other sites and what an address brings. */
 import { createHash } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';

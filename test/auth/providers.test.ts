@@ -1,3 +1,4 @@
+// @module-tag long
 /** The presets of providers, each with a double that has the habits of the real one; and identities of one's own. */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeEach, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Roles: inclusion, assignment, how soon a change takes effect; and that users cannot write what policies trust. */
 import { expect, test } from 'vitest';
 import { describeOnBoth } from '../support/service.ts';

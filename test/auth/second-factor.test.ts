@@ -1,3 +1,4 @@
+// @module-tag long
 /** A second factor: enrolment, sign-ins in two steps, recovery codes, removal. */
 import { expect, test } from 'vitest';
 import { Users } from '../../src/auth/accounts/users.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Sessions over their life: refreshing, its replay and its races, lifetimes, the list, and what ends them. */
 import { expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';

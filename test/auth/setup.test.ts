@@ -1,3 +1,4 @@
+// @module-tag long
 /** The first administrator: the token of the start makes one, once, and only while there is none. */
 import { expect, test } from 'vitest';
 import { SetupOffer } from '../../src/auth/accounts/setup-offer.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Access tokens: what is accepted, and every way in which a forged one is not. */
 import { createPublicKey } from 'node:crypto';
 import { expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `register: { verify: true }`: a login needs a verified address. */
 import { afterAll, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** Streams of changes over HTTP: a subscriber learns of exactly those changes that its own list would show. */
 import { createParser, type EventSourceMessage } from 'eventsource-parser';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The embedded engine: a service that writes nothing asks its change log nothing, and no write waits for a look by the clock. */
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Reads of a batch that come late: a full queue refuses them, or other writes come between. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';

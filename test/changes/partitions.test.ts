@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** Feeds of a collection whose records are hash partitions by tenant: the row triggers of a table are those of its partitions. */
 import { afterAll, beforeAll, expect, test } from 'vitest';

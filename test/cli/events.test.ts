@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw events` lists what webhooks could not deliver, and sends it again. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Workers whose process cannot be created, because the working folder does not exist. */
 import cluster, { type ClusterSettings } from 'node:cluster';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The client against the running service, on both databases. */
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `changes` and `live` of the client: one stream, resumption, and lists that stay current. */
 import { beforeAll, expect, test } from 'vitest';
 import { type Client, createClient, type LiveRecords } from '../../src/client/client.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** Registration, login and tokens as a client sees them, and "Users" of the interface. */
 import { readFileSync } from 'node:fs';

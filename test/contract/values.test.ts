@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** Values in bodies, filters and answers, and the parameters of lists. */
 import { readFileSync } from 'node:fs';

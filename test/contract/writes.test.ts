@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** "Success" and "Writes" of the interface: bodies, relations, versions, repeated requests. */
 import { readFileSync } from 'node:fs';

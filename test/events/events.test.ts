@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw/events`: a worker takes each event at least once, and goes on where its last run ended. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** GET and HEAD of the content: ranges, tags, headers, links; and one 404 for callers who may not read. */
 import { randomBytes } from 'node:crypto';
 import { globSync, readdirSync, readlinkSync, truncateSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Callers store files in turn: a caller with many or slow uploads holds up no other caller. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { asCaller } from '../../src/caller.ts';

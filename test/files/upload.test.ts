@@ -1,3 +1,4 @@
+// @module-tag long
 /** POST /api/files: what comes in is measured, hashed, looked at and named, and is there afterwards, or not at all. */
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';

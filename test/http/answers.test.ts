@@ -1,3 +1,4 @@
+// @module-tag long
 /** Long answers over the wire: they are written in chunks, and are what the same answers in one write would be. */
 import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';

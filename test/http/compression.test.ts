@@ -1,3 +1,4 @@
+// @module-tag long
 /** Compressed answers, as the bytes of the wire show them. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';

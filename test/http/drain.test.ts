@@ -1,3 +1,4 @@
+// @module-tag long
 /** The end of a server: no connection that the kernel has accepted is reset. */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Input that Node would answer by itself, over raw sockets: we send problem details, and echo nothing. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';

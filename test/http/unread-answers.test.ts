@@ -1,3 +1,4 @@
+// @module-tag long
 /** A client that does not read its answers holds a bounded part of the service's memory, and other callers notice nothing. */
 import { type ClientRequest, request } from 'node:http';
 import { afterEach, beforeAll, expect, test } from 'vitest';

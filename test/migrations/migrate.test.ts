@@ -1,3 +1,4 @@
+// @module-tag long
 /** Migrations on both databases: the safe ones, the refused ones, and that none is left incomplete. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database, Queryable } from '../../src/database/contract.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The constraints of `no_overlap`: made, changed, dropped, and refused where rows overlap. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Two versions of a program on one database: the older version serves the tables of the newer one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The table of deleted records follows that of the collection through migrations, and is never dropped unasked. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The indexes of `unique: { within, where, ignore_case }`: made, rebuilt, dropped, and refused where rows do not allow them. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';

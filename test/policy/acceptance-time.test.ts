@@ -1,3 +1,4 @@
+// @module-tag long
 /** The time that the compiler takes for the greatest texts that there are. The contract says 5 ms. */
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../grammar/limits.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** Records on both databases: relations, what is hidden, what is refused. */
 import { AsyncLocalStorage } from 'node:async_hooks';

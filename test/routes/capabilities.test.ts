@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** Capabilities of a caller: for a stored record, for each record of a query, and for a write before it is made. */
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Every route of records over the multi-tenant sample: on partitions, with every statement held to what a cluster accepts. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

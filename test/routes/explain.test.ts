@@ -1,3 +1,4 @@
+// @module-tag long
 /** Questions about decisions over HTTP: who may ask, what the answer shows, and that it is what the routes do. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

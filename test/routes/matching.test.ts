@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** Updates and deletes by filter: the records that the caller may list, each under its rule, all of them or none. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';

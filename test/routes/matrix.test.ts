@@ -1,3 +1,4 @@
+// @module-tag long
 /** The matrix of callers and records: every cell is the decision of `_explain`, and of the routes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

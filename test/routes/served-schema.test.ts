@@ -1,3 +1,4 @@
+// @module-tag long
 /** The text of the served schema: for admins, with the place of each condition, and never with a secret. */
 import { expect, test } from 'vitest';
 import { describeOnOne } from '../support/service.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The teams of docs/distributed.yaml over HTTP: what callers meet, wherever the records are. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

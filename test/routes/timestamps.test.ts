@@ -1,3 +1,4 @@
+// @module-tag long
 /** Collections without `created_at` or `updated_at`: their records have no such member, and nothing else changes. */
 import { expect, it } from 'vitest';
 import { typescriptOf } from '../../src/describe/typescript.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** Transitions of enum fields: an update changes a value only as they say, decided against the stored value. */
 import { readFileSync } from 'node:fs';

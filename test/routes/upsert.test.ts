@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** PUT by a unique value, and upserts of batches: who creates, who updates, and what hidden records show. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, it } from 'vitest';
 import { lineAndColumn } from '../../grammar/policy-error.ts';
 import { parseSchema } from '../../src/schema/load.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * Mistakes that authors make: the checker reports each of them, with an error or a warning. The rules are
  * data (mistakes.yaml), each beside the rules of one schema without any issue.

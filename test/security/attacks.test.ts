@@ -1,3 +1,4 @@
+// @module-tag long
 /** The attacks A01–A65 of the security review, and an inventory: every attack and every finding has a test. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * Two worlds that differ only in values which a caller may not read: every answer to that caller is the same, byte by byte. The other world is made behind
  * the service's back, so that times and versions do not differ.

@@ -1,3 +1,4 @@
+// @module-tag long
 /** No literal of a filter is text of a statement, in any comparison. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';

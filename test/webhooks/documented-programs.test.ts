@@ -1,3 +1,4 @@
+// @module-tag long
 /** The receiver and the worker of docs/webhooks.md run as they are printed. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

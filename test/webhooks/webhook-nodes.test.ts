@@ -1,3 +1,4 @@
+// @module-tag long
 /** Several processes with one database: one of them files and sends, and another goes on where it ended. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

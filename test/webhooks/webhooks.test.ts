@@ -1,3 +1,4 @@
+// @module-tag long
 /** Webhooks post the changes that the list of their key would show, in order and until they are taken. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { raw, type Sql, sql, text } from '../../src/sql.ts';

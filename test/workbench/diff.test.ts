@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw diff` on two schemas: verdicts, callers, examples that both the predicate and SQL decide, and its documents. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw lsp` over its protocol: framing, diagnostics, completions, hovers, navigation, renames, fixes. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

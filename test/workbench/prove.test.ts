@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw prove`: statements about the rules, their verdicts, and counterexamples that the predicate and SQL decide. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

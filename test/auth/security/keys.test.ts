@@ -1,3 +1,4 @@
+// @module-tag long
 /** S12: signing keys can be revoked, and are of no use to a thief of the database. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** L6, L9, L10: whom a rate limit counts, and that it cannot be used to lock another user out. */
 import { describe, expect, test } from 'vitest';
 import type { PasswordPool } from '../../../src/auth/accounts/passwords.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Sign-ins of native apps: what an address, another app, another browser or a second try could gain. */
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';

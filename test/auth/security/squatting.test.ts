@@ -1,3 +1,4 @@
+// @module-tag long
 /** A stranger registers an address of another person: the owner's proof of the address ends every way in of the stranger. */
 import { afterAll, describe, expect, test } from 'vitest';
 import { issueProof } from '../../../src/auth/mail/email-tokens.ts';

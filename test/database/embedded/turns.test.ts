@@ -1,3 +1,4 @@
+// @module-tag long
 /** The turns of callers on the one connection of the embedded engine. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { asCaller } from '../../../src/caller.ts';

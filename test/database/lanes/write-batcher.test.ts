@@ -1,3 +1,4 @@
+// @module-tag long
 /** Concurrent writes share a transaction, and each gets its own answer. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * PostgreSQL answers a subquery under an `or` from a hash table. A subquery that reads a row two queries
  * farther out needs another table for each such row; but where the planner copies the `or`, so that the

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Filters whose rows the planner of the database estimates before their page is read. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';

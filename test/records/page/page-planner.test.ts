@@ -1,3 +1,4 @@
+// @module-tag long
 /** How the pages of lists are found: what is chosen when, what the statements are, and what is known of the tables. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';

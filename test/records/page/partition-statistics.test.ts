@@ -1,3 +1,4 @@
+// @module-tag long
 /** Statistics of tables whose rows are in partitions. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

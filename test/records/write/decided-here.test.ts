@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * A create on a cluster: rules that read the record and the request alone are decided in the process, so the statement only inserts.
  * INVARIANT: the outcome is that of the statement which decides and writes.

@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /**
  * S1: a record was a witness for itself. A rule was asked after the write, so a path that came back to the record's own collection met the very row

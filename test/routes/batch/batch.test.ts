@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** `POST /api/batch`: several writes in one transaction, each under its own rules on the state that it meets. */
 import { readFileSync } from 'node:fs';

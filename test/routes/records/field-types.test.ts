@@ -1,3 +1,4 @@
+// @module-tag long
 /** Each type of a field over HTTP: values in and out, errors, filters, order, pages, defaults and rules, on both databases. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { describeRoutes, type User } from '../../support/service.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Ancestors in the filters of queries: a chain ends before a record that the caller may not read, and says nothing of what is above it. */
 import { beforeAll, expect, test } from 'vitest';
 import { describeRoutes, type User } from '../../support/service.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Queries reveal nothing about hidden records, in any form; and they have a limit of cost. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { param, type Sql, sql } from '../../../src/sql.ts';

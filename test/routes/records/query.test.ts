@@ -1,3 +1,4 @@
+// @module-tag long
 // @module-tag partitions
 /** `POST /api/{collection}/query` of the contract: its keys, its answers and its errors. The visibility of records to filters is in query-visibility. */
 import { beforeAll, describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Deleted records are found under a rule for `restore` alone, and come back as they were. */
 import { beforeAll, expect, test } from 'vitest';
 import { parseSchema } from '../../../src/schema/load.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Tables of other programs whose keys have several columns: their records are read, filtered and related. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { keysetOf } from '../../../src/records/page/keyset.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The solver's verdicts on pairs with a known meaning, and faults in the solver that these pairs must show. */
 import { afterAll, describe, expect, it } from 'vitest';
 import * as search from '../../../../src/policy/analyse/solve/search.ts';
