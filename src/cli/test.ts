@@ -63,9 +63,7 @@ export const command: Command = {
 async function run(args: Arguments, io: Io): Promise<number> {
   const db = await openMemoryDatabase();
   try {
-    const code = await testPolicies(args, io, db);
-    if (args.has('watch')) await runOnSaves(args, io, db);
-    return code;
+    return await (args.has('watch') ? runOnSaves(args, io, db) : testPolicies(args, io, db));
   } finally {
     await db.close();
   }
@@ -253,10 +251,9 @@ async function dropTestTables(db: Database): Promise<void> {
   for (const [name] of found) await db.run(sql`DROP TABLE IF EXISTS ${ident(String(name))} CASCADE`);
 }
 
-/** Never resolves: the command ends with its process. */
+/** Never resolves: the command ends with its process. A save during the first run counts, too. */
 function runOnSaves(args: Arguments, io: Io, db: Database): Promise<never> {
   const folder = dirname(resolve(io.cwd, schemaFileOf(args.flags, io.env)));
-  let running = Promise.resolve();
   let isWaiting = false;
   const again = async (): Promise<void> => {
     isWaiting = false;
@@ -265,6 +262,7 @@ function runOnSaves(args: Arguments, io: Io, db: Database): Promise<never> {
       io.stderr.write(`${error.message}\n`);
     });
   };
+  let running = Promise.resolve();
   for (const watched of new Set([folder, ...args.positionals.map((file) => dirname(resolve(io.cwd, file)))])) {
     watch(watched, (_event, name) => {
       if (isWaiting || !/\.ya?ml$/.test(basename(name ?? ''))) return;
@@ -272,5 +270,6 @@ function runOnSaves(args: Arguments, io: Io, db: Database): Promise<never> {
       running = running.then(again);
     });
   }
+  running = running.then(again);
   return new Promise(() => undefined);
 }
