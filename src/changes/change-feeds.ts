@@ -23,9 +23,8 @@ import { Replay, type ReplayParts } from './replay.ts';
 import { ReplayDecisions } from './replay-decisions.ts';
 import type { ExceededBound, StreamPlaces } from './stream-places.ts';
 import { type EventSink, type FeedRequest, Subscriber } from './subscriber.ts';
-import { Turns } from './turns.ts';
 import { whenServed } from './when-served.ts';
-import { WorkPace } from './work-pace.ts';
+import { Turns, WorkPace } from './work-pace.ts';
 
 const CHANNEL = 'bylaw_changes';
 /** Finds the writes of other programs, and of nodes that ended before they reported theirs: a server may have them. */
@@ -300,7 +299,7 @@ export class ChangeFeeds {
     } catch (error) {
       this.#mayMissWrites = true;
       this.#onError('the change log could not be read', error);
-      // The reset stands for the pages that were not sent.
+      // The reset replaces the pages that were not sent.
       if (this.#tail !== undefined && this.#tail !== before) this.#publisher.resetAll('position', this.#tail);
     }
   }

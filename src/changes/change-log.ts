@@ -5,8 +5,8 @@ import { type Cells, type Database, type Lane, type Queryable, ROWS_TOO_LARGE } 
 import { present } from '../invariant.ts';
 import { join, param, raw, Sql, sql, text } from '../sql.ts';
 import { Snapshot } from './snapshot.ts';
-import { Turns } from './turns.ts';
 import { whenServed } from './when-served.ts';
+import { Turns } from './work-pace.ts';
 
 /** A change of a row, as a trigger has written it. */
 export interface ChangeEntry {

@@ -10,9 +10,8 @@ import type { FeedPosition } from './position.ts';
 import type { ReplayDecision, ReplayDecisions } from './replay-decisions.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Subscriber } from './subscriber.ts';
-import type { Turns } from './turns.ts';
 import { whenServed } from './when-served.ts';
-import type { WorkPace } from './work-pace.ts';
+import type { Turns, WorkPace } from './work-pace.ts';
 
 /** Milliseconds for which a decision holds while its events wait for the reader. */
 const DECIDED_FOR = 250;

@@ -4,7 +4,7 @@ import { QueueFull } from '../database/contract.ts';
 
 const REFUSAL_PAUSE_MS = 1_000;
 
-/** Throws the refusal once nobody waits for the read any more. */
+/** Throws the refusal once the read is not wanted any more. */
 export async function whenServed<T>(read: () => Promise<T>, isWanted: () => boolean): Promise<T> {
   for (;;) {
     try {

@@ -11,17 +11,10 @@ import { newPerson } from './people.ts';
 describe('reads by id', () => {
   const asked: string[][] = [];
   const reads = (isWhole: boolean) =>
-    new GatheredReads<string>({
-      one: async (id) => {
-        asked.push([id]);
-        if (id === 'bad') throw new Error('unreadable');
-        return id === 'ended' ? undefined : id;
-      },
-      all: async (ids) => {
-        asked.push([...ids]);
-        if (!isWhole) throw new Error('no rows');
-        return new Map(ids.filter((id) => id !== 'ended').map((id) => [id, id]));
-      },
+    new GatheredReads<string>(async (ids) => {
+      asked.push([...ids]);
+      if (ids.includes('bad') || (ids.length > 1 && !isWhole)) throw new Error('unreadable');
+      return new Map(ids.filter((id) => id !== 'ended').map((id) => [id, id]));
     });
   const read = async (rows: GatheredReads<string>, ids: readonly string[]) => {
     asked.length = 0;
@@ -30,12 +23,12 @@ describe('reads by id', () => {
     );
   };
 
-  test('those that begin together are one statement, and an ended row is missing', async () => {
+  test('reads that begin together share a statement, and an ended row is missing', async () => {
     expect(await read(reads(true), ['a', 'ended', 'b', 'a'])).toEqual(['a', undefined, 'b', 'a']);
     expect(asked).toEqual([['a', 'ended', 'b']]);
   });
 
-  test('one alone is read alone, and many in statements of 500', async () => {
+  test('a single read has a statement of its own, and many share statements of 500 rows', async () => {
     const rows = reads(true);
     expect(await read(rows, ['a'])).toEqual(['a']);
     expect(asked).toEqual([['a']]);
@@ -69,7 +62,7 @@ describeOnOne(
         }),
       );
 
-    test('are those that each read alone finds, and only what is in force', async () => {
+    test('a shared read finds the callers that single reads find, and only those in force', async () => {
       const { app } = service;
       const people = [];
       for (let i = 0; i < 4; i++) people.push(await newPerson(service.anonymous));

@@ -6,7 +6,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { decide } from '../../src/policy/access.ts';
 import { raw } from '../../src/sql.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
-import { ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
+import { feedRequest, ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
 import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
 
@@ -50,24 +50,15 @@ describe.each(KINDS)('a burst of changes on %s', (kind) => {
   const subscribe = async (collection: string, id = ANN, pace = { lags: () => false, drained: async () => {} }) => {
     const seen: string[] = [];
     const caller = new FeedCaller(schema, { id, roles: [] }, decide);
-    feeds.subscribe(
-      {
-        collection: schema.collections.get(collection)!,
-        access: () => caller.ask(collection),
-        recheck: () => 'same',
-        filters: [],
-        query: '',
+    feeds.subscribe(feedRequest(caller, collection), {
+      send: ({ type, data }) => {
+        const { record, reason } = JSON.parse(`{${data}}`);
+        seen.push([type, record?.title ?? reason].filter((each) => each !== undefined).join(' '));
       },
-      {
-        send: ({ type, data }) => {
-          const { record, reason } = JSON.parse(`{${data}}`);
-          seen.push([type, record?.title ?? reason].filter((each) => each !== undefined).join(' '));
-        },
-        beat: ignore,
-        ...pace,
-        end: ignore,
-      },
-    );
+      beat: ignore,
+      ...pace,
+      end: ignore,
+    });
     await until('a ready stream', () => seen.includes('ready'));
     return seen;
   };

@@ -10,7 +10,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { decide } from '../../src/policy/access.ts';
 import { raw } from '../../src/sql.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
-import { ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
+import { feedRequest, ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
 import { schemaOf } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
 
@@ -81,27 +81,17 @@ function open(since?: string, id = ANN!) {
     ends: [] as string[],
     leave: ignore,
   };
-  const subscriber = feeds.subscribe(
-    {
-      collection: schema.collections.get('notes')!,
-      access: () => caller.ask('notes'),
-      recheck: () => 'same',
-      filters: [],
-      query: '',
-      since,
+  const subscriber = feeds.subscribe(feedRequest(caller, 'notes', since), {
+    send: ({ type, data }, position) => {
+      stream.seen.push(type === 'enter' ? JSON.parse(`{${data}}`).record.title : type);
+      stream.data.push(data);
+      stream.position = position;
     },
-    {
-      send: ({ type, data }, position) => {
-        stream.seen.push(type === 'enter' ? JSON.parse(`{${data}}`).record.title : type);
-        stream.data.push(data);
-        stream.position = position;
-      },
-      beat: () => stream.beats++,
-      lags: () => false,
-      drained: async () => undefined,
-      end: (reason) => stream.ends.push(reason),
-    },
-  );
+    beat: () => stream.beats++,
+    lags: () => false,
+    drained: async () => undefined,
+    end: (reason) => stream.ends.push(reason),
+  });
   stream.leave = () => feeds.leave(subscriber, 'reader');
   return stream;
 }

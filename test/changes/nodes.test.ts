@@ -11,7 +11,7 @@ import { decide } from '../../src/policy/access.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
-import { ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
+import { feedRequest, ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
 import { hasPostgres, postgresUrl, schemaOf } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
 
@@ -41,27 +41,17 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
   const subscribe = async (node: ChangeFeeds, since?: string, waits: (() => Promise<void>)[] = []) => {
     const seen: string[] = [];
     const positions: string[] = [];
-    node.subscribe(
-      {
-        collection: schema.collections.get('notes')!,
-        access: () => caller.ask('notes'),
-        recheck: () => 'same',
-        filters: [],
-        query: '',
-        since,
+    node.subscribe(feedRequest(caller, 'notes', since), {
+      send: ({ type, data }, position) => {
+        seen.push(type === 'enter' ? (JSON.parse(`{${data}}`).record.title as string) : `${type}${data}`);
+        positions.push(position);
       },
-      {
-        send: ({ type, data }, position) => {
-          seen.push(type === 'enter' ? (JSON.parse(`{${data}}`).record.title as string) : `${type}${data}`);
-          positions.push(position);
-        },
-        beat: ignore,
-        // A reader is behind once it has an event.
-        lags: () => seen.length > 0 && waits.length > 0,
-        drained: async () => (seen.length > 0 ? waits.shift()?.() : undefined),
-        end: ignore,
-      },
-    );
+      beat: ignore,
+      // A reader is behind once it has an event.
+      lags: () => seen.length > 0 && waits.length > 0,
+      drained: async () => (seen.length > 0 ? waits.shift()?.() : undefined),
+      end: ignore,
+    });
     await until('a ready stream', () => seen.includes('ready'));
     return { seen, positions };
   };

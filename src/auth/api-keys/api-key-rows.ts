@@ -136,12 +136,7 @@ export async function pruneApiKeys(db: Queryable): Promise<void> {
 
 const STATE_CELLS = ['id', 'roles', 'publishable', 'bounds', 'hash', 'formerHash', 'formerUntil', 'expiresAt'] as const;
 
-/** Records the use. Undefined: the key is unknown or has expired, or its maker is disabled. */
-export async function apiKeyStateOf(db: Queryable, id: string): Promise<ApiKeyState | undefined> {
-  return (await apiKeyStatesOf(db, [id])).get(id);
-}
-
-/** The same of several keys, by their ids. */
+/** Records the uses. A key that is unknown or has expired, or whose maker is disabled, has no state. */
 export async function apiKeyStatesOf(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, ApiKeyState>> {
   const seen = await seenKeys(db, ids);
   const used = seen.flatMap(({ state, isUseRecorded }) => (isUseRecorded ? [] : [state.id]));

@@ -9,7 +9,7 @@ import type { Caller } from '../caller.ts';
 import { invalidToken } from '../sessions/access-tokens.ts';
 import { GatheredReads } from '../sessions/gathered-reads.ts';
 import { hashSecret } from '../sessions/secrets.ts';
-import { type ApiKeyState, apiKeyStateOf, apiKeyStatesOf } from './api-key-rows.ts';
+import { type ApiKeyState, apiKeyStatesOf } from './api-key-rows.ts';
 import { type BoundsInput, KeyBounds } from './key-bounds.ts';
 import { idPartOf, readKeyToken } from './key-token.ts';
 
@@ -50,10 +50,7 @@ export class KeyCallers {
   constructor(parts: KeyCallerParts) {
     this.#parts = parts;
     const db = inLane(parts.db, 'urgent');
-    this.#rows = new GatheredReads({
-      one: (id) => apiKeyStateOf(db, id),
-      all: (ids) => apiKeyStatesOf(db, ids),
-    });
+    this.#rows = new GatheredReads((ids) => apiKeyStatesOf(db, ids));
   }
 
   /** Throws `invalid_token`. Synchronous for a remembered key. */

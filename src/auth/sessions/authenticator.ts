@@ -16,7 +16,7 @@ import type { Caller } from '../caller.ts';
 import { type AccessTokens, invalidToken } from './access-tokens.ts';
 import { GatheredReads } from './gathered-reads.ts';
 import { hashSecret, isSecret } from './secrets.ts';
-import type { SessionKey, SessionState, Sessions } from './sessions.ts';
+import type { SessionState, Sessions } from './sessions.ts';
 
 /** Carries the announcements among nodes: `session:<id>`, `user:<id>`, `keys:`. */
 export const AUTH_CHANNEL = 'bylaw_auth';
@@ -52,6 +52,8 @@ export interface LinkSigner extends SessionClaims {
   readonly kind: 'session' | 'key';
 }
 
+type SessionKey = { readonly id: string } | { readonly cookie: string };
+
 interface KnownSession {
   readonly at: number;
   /** The principal. */
@@ -76,12 +78,8 @@ export class Authenticator {
   private constructor(parts: AuthenticatorParts) {
     this.#parts = parts;
     this.#keys = new KeyCallers({ ...parts, ttl: () => this.#ttl });
-    const { sessions } = parts;
     const db = inLane(parts.db, 'urgent');
-    this.#rows = new GatheredReads({
-      one: (id) => sessions.stateOf(db, { id }),
-      all: (ids) => sessions.statesOf(db, ids),
-    });
+    this.#rows = new GatheredReads((ids) => parts.sessions.statesOf(db, ids));
   }
 
   static async open(parts: AuthenticatorParts): Promise<Authenticator> {
@@ -238,7 +236,7 @@ export class Authenticator {
 
   #stateOf(session: SessionKey): Promise<SessionState | undefined> {
     const { db, sessions } = this.#parts;
-    return 'id' in session ? this.#rows.of(session.id) : sessions.stateOf(inLane(db, 'urgent'), session);
+    return 'id' in session ? this.#rows.of(session.id) : sessions.stateOfCookie(inLane(db, 'urgent'), session.cookie);
   }
 
   #toKnown({ sessionId, user, ...facts }: SessionState, at: number): KnownSession {

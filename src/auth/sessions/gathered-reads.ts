@@ -2,20 +2,17 @@
 
 const ROWS_TOGETHER = 500;
 
-export interface RowReads<T> {
-  one(id: string): Promise<T | undefined>;
-  /** The rows by their ids; a row that is missing has ended. */
-  all(ids: readonly string[]): Promise<ReadonlyMap<string, T>>;
-}
+/** Reads the rows of some ids by one statement; a row that is missing has ended. */
+export type ReadRows<T> = (ids: readonly string[]) => Promise<ReadonlyMap<string, T>>;
 
 type PendingReads<T> = Map<string, PromiseWithResolvers<T | undefined>>;
 
 export class GatheredReads<T> {
-  readonly #reads: RowReads<T>;
+  readonly #read: ReadRows<T>;
   #waiting: PendingReads<T> = new Map();
 
-  constructor(reads: RowReads<T>) {
-    this.#reads = reads;
+  constructor(read: ReadRows<T>) {
+    this.#read = read;
   }
 
   of(id: string): Promise<T | undefined> {
@@ -36,15 +33,14 @@ export class GatheredReads<T> {
   }
 
   async #readAll(waiting: PendingReads<T>): Promise<void> {
-    const alone = (id: string): void => waiting.get(id)!.resolve(this.#reads.one(id));
     const ids = [...waiting.keys()];
-    if (ids.length === 1) return alone(ids[0]!);
     try {
-      const found = await this.#reads.all(ids);
+      const found = await this.#read(ids);
       for (const [id, { resolve }] of waiting) resolve(found.get(id));
-    } catch {
+    } catch (error) {
+      if (ids.length === 1) return waiting.get(ids[0]!)!.reject(error);
       // A statement fails for all of its rows; each of them may still be read.
-      for (const id of ids) alone(id);
+      for (const [id, { resolve }] of waiting) resolve(this.#read([id]).then((found) => found.get(id)));
     }
   }
 }

@@ -60,8 +60,6 @@ export interface SessionRow {
   readonly ip: string | null;
 }
 
-export type SessionKey = { readonly id: string } | { readonly cookie: string };
-
 export type Refreshed =
   | { readonly outcome: 'ok'; readonly secrets: SessionSecrets }
   | { readonly outcome: 'unknown' }
@@ -149,13 +147,12 @@ export class Sessions {
   }
 
   /** Undefined: the session ended, is unknown, or belongs to a disabled user. */
-  async stateOf(db: Queryable, key: SessionKey): Promise<SessionState | undefined> {
-    const where = 'id' in key ? sql`s.id = ${uuid(key.id)}` : sql`s.cookie_hash = ${text(hashSecret(key.cookie))}`;
-    const [state] = await this.#statesWhere(db, where);
+  async stateOfCookie(db: Queryable, cookie: string): Promise<SessionState | undefined> {
+    const [state] = await this.#statesWhere(db, sql`s.cookie_hash = ${text(hashSecret(cookie))}`);
     return state;
   }
 
-  /** The same of several sessions, by their ids. */
+  /** The states of sessions by their ids. A session that ended, is unknown, or belongs to a disabled user has none. */
   async statesOf(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, SessionState>> {
     const states = await this.#statesWhere(db, sql`s.id = ANY(${param('uuid[]', ids)})`);
     return new Map(states.map((state) => [state.sessionId, state]));

@@ -37,7 +37,7 @@ const MOVED = 0.2;
 const UNBOUNDED = 2;
 /** A link, and its row that is looked up; or a row whose link or related row is looked up. */
 const LINKED = 4;
-/** A list of some thousand keys, which stands for look-ups where all rows are read. */
+/** A list of some thousand keys, which replaces look-ups where all rows are read. */
 const LIST_OF_KEYS = 2_000;
 /** The cost to gather the ids, and to look up their rows. */
 const UNION = 60;

@@ -28,7 +28,7 @@ describe.each(KINDS)('the copies of subscribers on %s', (kind) => {
 
 it('reports a node that fails, and ends its streams', async () => {
   const node = await FarNode.open({
-    url: 'postgres://nobody@127.0.0.1:1/none',
+    url: 'postgres://postgres@127.0.0.1:1/none',
     root: ROOT.href,
     policies: FEED_POLICIES,
     pages: undefined,
