@@ -172,6 +172,8 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   uploads: section('uploads'),
   images: section('uploads', 'images'),
   oauth: section('oauth', '*'),
+  seed: section('seed'),
+  seed_file: section('seed', 'files', '*'),
   users: () => builtInTable('users'),
   files: () => builtInTable('files'),
 };

@@ -22,6 +22,7 @@ import type { Schema } from './model/model.ts';
 import { readCookie } from './model/settings/cookie-settings.ts';
 import { readMail } from './model/settings/mail-settings.ts';
 import { readOAuth, readRedirects } from './model/settings/oauth-settings.ts';
+import { readSeed } from './model/settings/seed-settings.ts';
 import {
   readAuditSettings,
   readLimits,
@@ -108,7 +109,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     redirects: readRedirects(shape, settings),
     proxies: readProxies(shape, settings),
     statements: readStatements(shape, { source, catalog, broken }),
-    seed: shape.seed,
+    seed: readSeed(shape),
     webhooks: readWebhooks(shape, { source, catalog, broken, collections, env }),
   };
   const issues = inFileOrder(source.issues);

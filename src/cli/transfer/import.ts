@@ -11,8 +11,7 @@ import type { Collection } from '../../schema/model/model.ts';
 import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
 import { openWorkspace } from '../support/workspace.ts';
 import { requireCollection } from './export.ts';
-import { isEncoding } from './formats/file-text.ts';
-import { FORMAT_NAMES, FORMATS, type Format, formatOfFile, formatOptionsOf } from './formats/format.ts';
+import { encodingOf, FORMAT_NAMES, FORMATS, type Format, formatOfFile, formatOptionsOf } from './formats/format.ts';
 import { pairsOf, readRecords, renamed } from './source-records.ts';
 
 export const command: Command = {
@@ -57,9 +56,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const file = resolve(io.cwd, given);
   const format = requireFormat(args.get('format') ?? formatOfFile(file), given);
   const options = formatOptionsOf(args, format);
-  const encoding = args.get('encoding');
-  if (encoding !== undefined && !isEncoding(encoding))
-    throw new ConfigError([`--encoding: unknown encoding ${encoding}`]);
+  const encoding = encodingOf(args.get('encoding'));
   const names = pairsOf(args, 'map');
   const references = pairsOf(args, 'ref');
   if (!existsSync(file)) throw new ConfigError([`the file ${given} does not exist`]);

@@ -1,15 +1,16 @@
 /** `seed:` of the schema file: records for collections that are empty. For development only. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
-import { unknownName } from '../../config.ts';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { ConfigError, unknownName } from '../../config.ts';
 import type { Database } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import { datetimeOf } from '../../policy/values.ts';
-import { ImportRejected, importRecords } from '../../records/transfer/import-records.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import { DateFormat } from '../../records/transfer/date-format.ts';
+import { ImportRejected, type ImportRequest, importRecords } from '../../records/transfer/import-records.ts';
+import type { Collection, Schema, SeedForm } from '../../schema/model/model.ts';
 import { raw, tableIdent } from '../../sql.ts';
-import { FORMATS, formatOfFile } from './formats/format.ts';
-import { readRecords } from './source-records.ts';
+import { encodingOf, FORMATS, type Format, formatOfFile, formatOptionsOf } from './formats/format.ts';
+import { readRecords, renamed } from './source-records.ts';
 
 export interface Seeded {
   /** Lines such as `12 records into posts (seed/posts.csv)`. */
@@ -35,30 +36,52 @@ interface SeedFile {
  */
 export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest): Promise<Seeded> {
   if (schema.seed === undefined) return { done: [], issues: [] };
-  const folder = resolve(cwd, dirname(schema.file), schema.seed);
+  const folder = resolve(cwd, dirname(schema.file), schema.seed.folder);
   const place = (path: string): string => relative(cwd, path) || path;
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {
     return { done: [], issues: [`seed: the folder ${place(folder)} does not exist`] };
   }
   const { files, issues } = seedFiles(folder, schema, place);
+  for (const name of schema.seed.files.keys())
+    if (!existsSync(join(folder, name))) issues.push(`seed: the file ${place(join(folder, name))} does not exist`);
   const done: string[] = [];
   for (const { path, collection, format } of inOrderOfReferences(files)) {
     if (only !== undefined && !only.has(collection.name)) continue;
     if (!(await isEmptyTable(db, collection))) continue;
     try {
-      const { created } = await importRecords(db, {
-        schema,
-        collection,
-        records: () => readRecords({ file: path, read: present(FORMATS.get(format), 'the format').read }),
-        now: datetimeOf(new Date()),
-      });
+      const form = schema.seed.files.get(basename(path));
+      const source = seedSourceOf(path, present(FORMATS.get(format), 'the format'), form);
+      const { created } = await importRecords(db, { schema, collection, ...source, now: datetimeOf(new Date()) });
       done.push(`${created} ${created === 1 ? 'record' : 'records'} into ${collection.name} (${place(path)})`);
     } catch (error) {
-      if (!(error instanceof ImportRejected)) throw error;
-      issues.push(...error.lines(place(path)));
+      issues.push(...issuesOfSeed(error, place(path)));
     }
   }
   return { done, issues };
+}
+
+type SeedSource = Pick<ImportRequest, 'records' | 'references' | 'dateFormat'>;
+
+/** Throws a ConfigError or RangeError for a form that no file has. */
+function seedSourceOf(file: string, format: Format, form?: SeedForm): SeedSource {
+  if (form === undefined) return { records: () => readRecords({ file, read: format.read }) };
+  const { references, names, dateFormat } = form;
+  const flags: Readonly<Record<string, string | undefined>> = { delimiter: form.delimiter, null: form.nullText };
+  const args = { has: (flag: string) => flags[flag] !== undefined, get: (flag: string) => flags[flag] };
+  const options = formatOptionsOf(args, format);
+  const encoding = encodingOf(form.encoding);
+  return {
+    records: () => renamed(readRecords({ file, encoding, read: (texts) => format.read(texts, options) }), names),
+    references,
+    ...(dateFormat !== undefined && { dateFormat: new DateFormat(dateFormat) }),
+  };
+}
+
+function issuesOfSeed(error: unknown, file: string): readonly string[] {
+  if (error instanceof ImportRejected) return error.lines(file);
+  if (error instanceof ConfigError) return error.issues.map((issue) => `${file}: ${issue}`);
+  if (error instanceof RangeError) return [`${file}: ${error.message}`];
+  throw error;
 }
 
 interface FoundSeed {

@@ -607,6 +607,34 @@ const statement = z.strictObject({
   }),
 });
 
+/** The flags of `bylaw import`, for files that another program wrote. */
+const seedFile = z.strictObject({
+  ref: key(
+    z.record(z.string(), z.string().min(1)),
+    'a unique field for each relation whose records the file names by it, and not by their ids',
+    { examples: [{ airline: 'carrier' }] },
+  ),
+  map: key(
+    z.record(z.string(), z.string().min(1).nullable()),
+    'the field of each name in the file; null leaves the values out',
+    { examples: [{ 'tail no': 'plane', year: null }] },
+  ),
+  null_as: key(z.string().min(1), 'csv: a cell without quotes that is null, as the empty one is', { examples: ['NA'] }),
+  date_format: key(z.string(), 'the form of dates; times are in UTC', { examples: ['DD.MM.YYYY'] }),
+  delimiter: key(z.string(), 'csv: the character between cells, or `tab`', { default: ',', examples: [';'] }),
+  encoding: key(z.string(), 'the encoding of the file; UTF-16 is known by its first bytes', {
+    default: 'utf-8',
+    examples: ['windows-1252'],
+  }),
+});
+const seedFolder = z.string().min(1);
+const seed = z.strictObject({
+  folder: seedFolder.meta({ description: 'the folder, beside this file', examples: ['./seed'] }),
+  files: key(z.record(z.string(), seedFile), 'the form of files, by their names in the folder', {
+    examples: [{ 'flights.csv': { delimiter: ';' } }],
+  }),
+});
+
 export const schemaShape = z.strictObject({
   $schema: key(z.string(), 'the JSON Schema of this file, for editors'),
   roles: key(
@@ -720,10 +748,10 @@ export const schemaShape = z.strictObject({
     examples: [['10.0.0.0/8']],
   }),
   seed: key(
-    z.string().min(1),
+    z.union([seedFolder, seed]),
     'a folder beside this file with a file for each collection (`posts.ndjson`, `.json` or `.csv`), which `bylaw dev` loads into ' +
-      'collections that are empty; `bylaw serve` never does',
-    { examples: ['./seed'] },
+      'collections that are empty; `bylaw serve` never does. A mapping also says how files of other programs are read',
+    { examples: ['./seed', { folder: './seed', files: { 'flights.csv': { null_as: 'NA' } } }] },
   ),
 });
 
@@ -733,6 +761,7 @@ export type FieldShape = z.infer<typeof fieldObject>;
 export type RelationShape = z.infer<typeof relation>;
 export type BelongsToShape = z.infer<typeof belongsTo>;
 export type CheckShape = z.infer<typeof check>;
+export type SeedFormShape = z.infer<typeof seedFile>;
 export type StatementShape = z.infer<typeof statement>;
 export type RuleShape = z.infer<typeof rule>;
 export type RulesShape = z.infer<typeof rules>;

@@ -71,9 +71,27 @@ export interface Schema {
   readonly proxies: readonly string[];
   /** `bylaw prove` decides them; no request reads them. */
   readonly statements: readonly Statement[];
-  /** The folder of the records that `bylaw dev` starts with, relative to the file. */
-  readonly seed?: string | undefined;
+  /** The records that `bylaw dev` starts with. */
+  readonly seed?: Seed | undefined;
   readonly webhooks: ReadonlyMap<string, Webhook>;
+}
+
+export interface Seed {
+  /** Relative to the file of the schema. */
+  readonly folder: string;
+  /** The forms of files, by their names in the folder. */
+  readonly files: ReadonlyMap<string, SeedForm>;
+}
+/** The flags of an import. */
+export interface SeedForm {
+  /** The unique fields by which the file names records, by relation. */
+  readonly references: ReadonlyMap<string, string>;
+  /** The fields by their names in the file; an empty one leaves the values out. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly nullText?: string | undefined;
+  readonly dateFormat?: string | undefined;
+  readonly delimiter?: string | undefined;
+  readonly encoding?: string | undefined;
 }
 
 export const WEBHOOK_EVENTS = ['enter', 'change', 'leave'] as const;

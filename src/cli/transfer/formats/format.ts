@@ -3,6 +3,7 @@ import { ConfigError } from '../../../config.ts';
 import type { SourceRecord } from '../../../records/transfer/read-record.ts';
 import type { Arguments } from '../../support/command.ts';
 import { csvReader, csvWriter } from './csv.ts';
+import { isEncoding } from './file-text.ts';
 import { jsonReader, jsonWriter } from './json.ts';
 import { ndjsonReader, ndjsonWriter } from './ndjson.ts';
 import type { Chunks, FormatOptions, RecordWriter } from './record.ts';
@@ -27,10 +28,10 @@ export function formatOfFile(file: string): string | undefined {
 }
 
 /** Flags of CSV alone. */
-const OF_CSV = ['safe-cells', 'delimiter', 'null'];
+const OF_CSV = ['safe-cells', 'delimiter', 'null'] as const;
 
 /** Throws ConfigError. */
-export function formatOptionsOf(args: Arguments, format: Format): FormatOptions {
+export function formatOptionsOf(args: Pick<Arguments, 'has' | 'get'>, format: Format): FormatOptions {
   const given = format === FORMATS.get('csv') ? [] : OF_CSV.filter((flag) => args.has(flag));
   if (given.length > 0) throw new ConfigError(given.map((flag) => `--${flag} needs the format csv`));
   const delimiter = args.get('delimiter');
@@ -39,6 +40,12 @@ export function formatOptionsOf(args: Arguments, format: Format): FormatOptions 
     delimiter: delimiter === undefined ? undefined : delimiterOf(delimiter),
     nullText: args.get('null'),
   };
+}
+
+/** The name of an encoding; throws ConfigError. */
+export function encodingOf(given: string | undefined): string | undefined {
+  if (given !== undefined && !isEncoding(given)) throw new ConfigError([`--encoding: unknown encoding ${given}`]);
+  return given;
 }
 
 function delimiterOf(given: string): string {
