@@ -130,6 +130,8 @@ export interface BelongsTo {
   readonly uniqueKey?: { readonly within: readonly string[] };
   /** Given if the column has a value of another unique column of the related record than its key. */
   readonly references?: ReferencedColumn;
+  /** No foreign key ensures that the record of a stored reference exists. */
+  readonly mayBeLost?: true;
   /** A reference of several columns has this value, of the row that has the name; no table has its `column`. */
   made?(row: string): Sql;
 }
@@ -162,6 +164,8 @@ export interface ManyToMany {
   /** The column of the link table that holds this side's id, and the other side's. */
   readonly sourceColumn: string;
   readonly targetColumn: string;
+  /** No foreign key ensures that the record of a link exists. */
+  readonly mayBeLost?: true;
 }
 
 /** The count includes the record itself; policies do not see records farther up. */

@@ -537,9 +537,10 @@ export class Printer {
         const link = ident(pair, relation.sourceColumn);
         const pairs = sql`${ident(relation.linkTable)} AS ${ident(pair)}`;
         this.#naming.set(source.id, (column) => (column === key ? targetId : columns(column)));
-        // A row of the link table holds the element's id, so the element is read for its other columns only.
+        // A row of the link table holds the element's id, so the element is read for its other columns, or if it may be gone.
         const linked = colocated && ident(pair, LINK_TENANT_COLUMN);
-        if (guard === undefined && !readsMoreThanId(condition, source)) return { from: pairs, link, tenant: linked };
+        const isRead = guard ?? relation.mayBeLost ?? readsMoreThanId(condition, source);
+        if (!isRead) return { from: pairs, link, tenant: linked };
         const isOfPair = tenant === undefined || linked === undefined ? empty : sql` AND ${tenant} = ${linked}`;
         const joined = sql`${pairs} JOIN ${from} ON ${columns(key)} = ${targetId}${isOfPair}`;
         return { from: joined, link, tenant: linked };

@@ -76,8 +76,11 @@ export function storedMembers(
   const isManaged = ({ managed = true }: CollectionShape): boolean => managed;
   const isOwn = isManaged(shape);
   const optional = [...relations].map(([name, relation]): [string, Relation] => {
-    const isSure = isOwn && isManaged(drafts.get(relation.collection)?.shape ?? {});
-    return [name, relation.kind === 'belongs_to' && !isSure ? { ...relation, required: false } : relation];
+    const isToOwn = isManaged(drafts.get(relation.collection)?.shape ?? {});
+    if (relation.kind === 'many_to_many') return [name, isToOwn ? relation : { ...relation, mayBeLost: true }];
+    if (relation.kind !== 'belongs_to' || (isOwn && isToOwn)) return [name, relation];
+    // A value of another column that no record has is null.
+    return [name, { ...relation, required: false, ...(relation.references === undefined && { mayBeLost: true }) }];
   });
   const stored = isOwn ? fields : new Map([...fields].map(([name, field]) => [name, ownersField(field)]));
   return { fields: stored, relations: new Map(optional) };

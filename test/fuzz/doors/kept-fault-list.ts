@@ -35,7 +35,7 @@ export const KEPT_FAULTS: readonly Fault[] = [
   fault(
     LOST_REFERENCES,
     'a rule for kept rows relies on foreign keys',
-    /= new KeptRule\(rows\)\.of\(rule\.checked\)/,
+    /= new SafeRule\(rows\)\.of\(rule\.checked\)/,
     '= rule.checked',
   ),
   fault(

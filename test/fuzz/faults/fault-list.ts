@@ -410,12 +410,7 @@ export const FAULTS: readonly Fault[] = [
     'return printed',
   ),
   fault(HOISTING, 'negated walks are hoisted', /state === 'written' \|\| negated\)/, "state === 'written')"),
-  fault(
-    WHERE,
-    'elements are read from the link table only',
-    /if \(guard === undefined && !readsMoreThanId\(condition, source\)\)/,
-    'if (true)',
-  ),
+  fault(WHERE, 'elements are read from the link table only', /if \(!isRead\)/, 'if (true)'),
   fault(
     WHERE,
     'identifiers are not compared as text',

@@ -1,10 +1,10 @@
 /**
- * The rules of a collection for rows that are kept, whose references may lead to records that are gone. The path of such a
- * reference leads nowhere, as any null step. The rules of living records rely on foreign keys instead: a relation of the
+ * Rules over references to records that may be gone: those of rows that are kept, and those that no foreign key ensures.
+ * The path of such a reference leads nowhere, as any null step. All other rules rely on foreign keys: a relation of the
  * related record is found by its id alone, and over none, `all` and `none` are true.
  */
 import { memoizedBy } from '../../../memoized.ts';
-import { compileChecked } from '../../../policy/compile.ts';
+import { type CheckedPolicy, compileChecked } from '../../../policy/compile.ts';
 import {
   type Action,
   type Catalog,
@@ -14,6 +14,7 @@ import {
   type ColumnOperand,
   keyOf,
   type Policy,
+  type ToManyPath,
 } from '../../../policy/types.ts';
 import { isOfList } from '../../../policy/visit.ts';
 import type { MemberAccess, Schema } from '../model.ts';
@@ -23,6 +24,8 @@ export interface KeptRows {
   /** The collection whose rows are kept. */
   readonly collection: string;
 }
+/** Left out, the rows are living records. */
+type RuledRows = Pick<KeptRows, 'catalog'> & Partial<KeptRows>;
 /** The steps to a record, which may be gone. */
 type WalkToRecord = Pick<ColumnOperand, 'scope' | 'collection' | 'steps' | 'span'>;
 type ComparedWithAll = Pick<ColumnOperand, 'type'> & { readonly least: string | number };
@@ -34,12 +37,18 @@ const LEAST_IDS = {
   string: { type: 'string', least: '' },
 } as const satisfies Record<string, ComparedWithAll>;
 
+/** A rule for living records. */
+export function compileRule(rule: CheckedPolicy): Policy {
+  const checked = new SafeRule(rule).of(rule.checked);
+  return { ...compileChecked({ ...rule, checked }), checked: rule.checked };
+}
+
 /** The same rules for the rows that are kept. */
 export const keptRules = (rules: readonly Policy[], rows: KeptRows, action: Action): readonly Policy[] =>
   rules.map((rule) => keptRule(rule, rows, action));
 
 function keptRule(rule: Policy, rows: KeptRows, action: Action): Policy {
-  const checked = new KeptRule(rows).of(rule.checked);
+  const checked = new SafeRule(rows).of(rule.checked);
   if (checked === rule.checked) return rule;
   const { beforeBody, specialise } = compileChecked({ ...rule, checked, catalog: rows.catalog, action });
   return { ...rule, beforeBody, specialise };
@@ -75,26 +84,29 @@ function madeFormer(schema: Schema, name: string): Schema {
   return { ...schema, collections: new Map(schema.collections).set(name, { ...collection, access, memberAccess }) };
 }
 
-class KeptRule {
-  readonly #rows: KeptRows;
+class SafeRule {
+  readonly #rows: RuledRows;
 
-  constructor(rows: KeptRows) {
+  constructor(rows: RuledRows) {
     this.#rows = rows;
   }
 
-  /** The same tree where no reference of a kept row decides alone. */
-  of(checked: Checked): Checked {
+  /**
+   * The same tree where no reference to a record that may be gone decides alone.
+   * @param wanted the value of this part by which the rule can be true
+   */
+  of(checked: Checked, wanted = true): Checked {
     switch (checked.kind) {
       case 'const':
       case 'changed':
         return checked;
       case 'not': {
-        const item = this.of(checked.item);
+        const item = this.of(checked.item, !wanted);
         return item === checked.item ? checked : { ...checked, item };
       }
       case 'and':
       case 'or': {
-        const items = checked.items.map((item) => this.of(item));
+        const items = checked.items.map((item) => this.of(item, wanted));
         return items.every((item, i) => item === checked.items[i]) ? checked : { ...checked, items };
       }
       case 'is null': {
@@ -102,19 +114,19 @@ class KeptRule {
         return this.#isLostId(operand) ? { ...checked, operand: this.#idAfter(operand) } : checked;
       }
       case 'quantified': {
-        const condition = this.of(checked.condition);
+        const condition = this.of(checked.condition, checked.quantifier === 'none' ? !wanted : wanted);
         const node = condition === checked.condition ? checked : { ...checked, condition };
-        return this.#leadingSomewhere(node, isOfList(checked.path) ? [] : [checked.path]);
+        return this.#leadingSomewhere(node, [checked.path], wanted);
       }
       case 'compare': {
         const [left, right] = [checked.left, checked.right].map((side) => this.#counted(side));
         const isSame = left === checked.left && right === checked.right;
         const node = isSame ? checked : { ...checked, left: left!, right: right! };
         const walks = [checked.left, checked.right].flatMap((side): readonly WalkToRecord[] => {
-          if (side.kind === 'count') return isOfList(side.path) ? [] : [side.path];
+          if (side.kind === 'count') return [side.path];
           return this.#isLostId(side) ? [side] : [];
         });
-        return this.#leadingSomewhere(node, walks);
+        return this.#leadingSomewhere(node, walks, wanted);
       }
     }
   }
@@ -125,23 +137,32 @@ class KeptRule {
     return condition === operand.condition ? operand : { ...operand, condition };
   }
 
-  /** The id of a related record, which the reference holds even if the record is gone. */
+  /** The id of a related record, which the reference of a kept row holds even if the record is gone. */
   #isLostId(operand: CheckedOperand): operand is ColumnOperand {
-    return operand.kind === 'column' && operand.column.kind === 'id' && this.#mayBeLost(operand);
+    return operand.kind === 'column' && operand.column.kind === 'id' && this.#isKept(operand);
   }
 
-  /** Unknown where one of these paths leads to a record that is gone. */
-  #leadingSomewhere(node: Checked, paths: readonly WalkToRecord[]): Checked {
+  /** Neither true nor false where one of these paths leads to a record that is gone. */
+  #leadingSomewhere(node: Checked, paths: readonly (WalkToRecord | ToManyPath)[], wanted: boolean): Checked {
+    // The record with a list is read.
+    const lost = paths.filter((path) => !('relation' in path && isOfList(path)) && this.#mayBeLost(path));
+    return this.#whereRead(node, lost, wanted);
+  }
+
+  #whereRead(node: Checked, walks: readonly WalkToRecord[], wanted: boolean): Checked {
+    if (walks.length === 0) return node;
     const { span } = node;
-    const lost = paths.filter((path) => this.#mayBeLost(path));
-    return lost.reduce<Checked>((item, path) => {
-      const isThere = this.#isThere(path);
-      const isNotThere: Checked = { kind: 'not', item: isThere, span };
-      return { kind: 'or', items: [{ kind: 'and', items: [item, isThere], span }, isNotThere], span };
-    }, node);
+    const are = walks.map((walk) => this.#isThere(walk));
+    if (wanted) return { kind: 'and', items: [node, ...are], span };
+    return { kind: 'or', items: [node, ...are.map((item): Checked => ({ kind: 'not', item, span }))], span };
   }
 
-  #mayBeLost({ steps }: WalkToRecord): boolean {
+  #mayBeLost(walk: WalkToRecord): boolean {
+    const last = walk.steps.at(-1);
+    return last?.relation.kind === 'belongs_to' && (last.relation.mayBeLost === true || this.#isKept(walk));
+  }
+
+  #isKept({ steps }: WalkToRecord): boolean {
     const last = steps.at(-1);
     return last?.relation.kind === 'belongs_to' && last.from === this.#rows.collection;
   }
@@ -156,14 +177,15 @@ class KeptRule {
   }
 
   /** The id as a field of the related record, which is read. */
-  #idAfter({ scope, collection, steps, span }: WalkToRecord): ColumnOperand {
-    const { kind, column } = this.#keyAfter({ steps });
+  #idAfter(walk: WalkToRecord): ColumnOperand {
+    const { scope, collection, steps, span } = walk;
+    const { kind, column } = this.#keyAfter(walk);
     const { type } = LEAST_IDS[kind];
     const field: CatalogField = { name: 'id', type, required: true, column, unique: true, index: false };
     return { kind: 'column', scope, collection, steps, column: { kind: 'field', field }, type, nullable: true, span };
   }
 
-  #keyAfter({ steps }: Pick<WalkToRecord, 'steps'>) {
+  #keyAfter({ steps }: WalkToRecord) {
     return keyOf(this.#rows.catalog.collections.get(steps.at(-1)!.relation.collection)!);
   }
 }
