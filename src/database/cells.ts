@@ -27,9 +27,6 @@ export const readTextArray = pg.types.getTypeParser(TEXT_ARRAY) as (cell: string
 /** A JSON array of strings, as `array_to_json` and `json_agg` give it. */
 export function readStrings(json: string | null | undefined): readonly string[] {
   const value: unknown = JSON.parse(json ?? 'null');
-  invariant(
-    Array.isArray(value) && value.every((item) => typeof item === 'string'),
-    'the cell is a JSON array of strings',
-  );
+  invariant(Array.isArray(value) && value.every((item) => typeof item === 'string'), 'the cell is an array of strings');
   return value;
 }

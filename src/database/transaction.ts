@@ -35,7 +35,8 @@ const NO_LIMITS = [raw('SET LOCAL statement_timeout = 0'), raw('SET LOCAL lock_t
 
 /** The state of one attempt at a transaction. */
 interface AttemptState {
-  readonly limits: readonly Sql[];
+  /** Sent with the first statement. */
+  readonly opening: Sql[];
   /** A time of the clock of `performance`. */
   readonly end: number;
   /** The transaction takes statements. */
@@ -72,14 +73,15 @@ export async function transact<T>(
   return retried(async () => {
     const held = await lease(turn);
     if (!unlimited) turn = { sliceMs: Math.min(4 * turn.sliceMs, MOST_SLICE_MS), pace: 'resumed' };
-    return attemptOnce(held, work, { limits, end, isOpen: true });
+    // The only connection is the embedded engine's, which interrupts no statement.
+    return attemptOnce(held, work, { opening: held.mustGiveWay ? [BEGIN] : [BEGIN, ...limits], end, isOpen: true });
   });
 }
 
 /** Others wait for the only connection, so the transaction was undone, and begins again when it is its turn. */
 class GaveWay extends Error {}
 
-/** The connection was lost before anything was done on it. */
+/** The connection was lost with the first statement of a transaction. */
 class NotBegun extends StoreError {}
 
 /** Retries errors that a retry can cure; other errors become a StoreError if they are of one of its kinds. */
@@ -89,8 +91,7 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
       return await attempt();
     } catch (error) {
       if (error instanceof GaveWay) continue;
-      const isCurable = isTransient(error) || error instanceof NotBegun;
-      if (count === ATTEMPTS || !isCurable) throw toStoreError(error);
+      if (count === ATTEMPTS || !(isTransient(error) || error instanceof NotBegun)) throw toStoreError(error);
       await sleep(Math.random() * 10 * 2 ** count++);
     }
   }
@@ -99,20 +100,16 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
 async function attemptOnce<T>(held: Lease, work: (tx: Transaction) => Promise<T>, attempt: AttemptState): Promise<T> {
   let isClean = false;
   try {
-    // The only connection is the embedded engine's, which interrupts no statement.
-    await held.send(BEGIN, ...(held.mustGiveWay === undefined ? attempt.limits : [])).catch((error: unknown) => {
-      throw isConnectionLoss(error) ? new NotBegun('unavailable', error) : error;
-    });
     const result = await inside.run(attempt, () => work(transactionOn(held, attempt)));
     if (attempt.ended !== undefined) throw attempt.ended;
-    const { tag } = await held.send(COMMIT);
+    const tag = attempt.opening.length > 0 ? 'COMMIT' : (await held.send(COMMIT)).tag;
     isClean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
     invariant(tag === 'COMMIT', 'a transaction ends with its first failed statement');
     return result;
   } catch (error) {
     attempt.isOpen = false;
-    isClean ||= await succeeds(held.send(ROLLBACK));
+    isClean ||= attempt.opening.length > 0 || (await succeeds(held.send(ROLLBACK)));
     throw error;
   } finally {
     attempt.isOpen = false;
@@ -131,7 +128,14 @@ function transactionOn(held: Lease, attempt: AttemptState): Transaction {
         attempt.ended ??= new StoreError('unavailable', new Error('the transaction is late'));
       else if (held.mustGiveWay?.()) attempt.ended ??= new GaveWay('others wait for their turn');
       if (attempt.ended !== undefined) throw attempt.ended;
-      return held.send(statement).catch(throwStoreError);
+      const opening = attempt.opening.splice(0);
+      // A text without parameters may hold several commands, and goes alone.
+      const isAlone = statement.params.length === 0 && opening.length > 0;
+      const sent = isAlone ? held.send(...opening).then(() => held.send(statement)) : held.send(...opening, statement);
+      return sent.catch((error: unknown) => {
+        if (opening.length > 0 && isConnectionLoss(error)) attempt.ended ??= new NotBegun('unavailable', error);
+        return throwStoreError(attempt.ended ?? error);
+      });
     });
     last = answer.catch(() => undefined);
     return answer;

@@ -112,9 +112,9 @@ export class Accounts {
     const { account, rehash } = await passwordCheck.run(claim, { event: 'login_failed' });
     if (account === undefined) throw new Problem('invalid_credentials', 'the email or the password is wrong');
     const newHash = rehash ? await passwords.hash(claim.password) : undefined;
-    const { id: userId, hasFactor } = account;
+    const { id: userId, methods } = account;
     const store = newHash === undefined ? undefined : (tx: Transaction) => users.storePassword(tx, userId, newHash);
-    return this.signIn({ userId, method: 'password', client: claim.client, guest, hasFactor }, store);
+    return this.signIn({ userId, method: 'password', client: claim.client, guest, methods }, store);
   }
 
   /** Finishes a sign-in by the second factor. Throws `invalid_credentials` for every wrong input; `rate_limited`. */
@@ -216,8 +216,7 @@ export class Accounts {
     if (start.userId !== undefined && start.method !== 'code') await this.#verified.check(start.userId, start.client);
     const { db } = this.#parts;
     // The statement that opens a challenge needs no transaction.
-    const isAsked = start.hasFactor === true && also === undefined;
-    const asked = isAsked ? await this.#challenge(db, start) : undefined;
+    const asked = also === undefined ? await this.#challenge(db, start, start.methods ?? []) : undefined;
     if (asked !== undefined) return asked;
     const outcome = await db.transaction(async (tx) => {
       await also?.(tx);
@@ -226,10 +225,15 @@ export class Accounts {
     return 'challenge' in outcome ? outcome : this.#begun(outcome, start.guest);
   }
 
-  async #challenge(db: Queryable, start: SignInStart): Promise<Challenged | undefined> {
+  async #challenge(
+    db: Queryable,
+    start: SignInStart,
+    known?: readonly FactorMethod[],
+  ): Promise<Challenged | undefined> {
     const { userId, method, secondFactor, guest, client } = start;
     if (userId === undefined || secondFactor === true) return undefined;
-    return openChallenge(db, { userId, method, guest }, client);
+    const methods = known ?? (await factorMethods(db, userId));
+    return methods.length === 0 ? undefined : openChallenge(db, { userId, method, guest }, { methods, client });
   }
 
   async #begin(tx: Transaction, { guest, ...start }: SignInStart): Promise<BegunSession> {
@@ -306,8 +310,8 @@ export interface ChallengeAnswer {
 interface SignInStart extends SessionStart {
   /** The session of a guest, which the sign-in ends. */
   readonly guest?: string | undefined;
-  /** The user had a second factor when the account was read. */
-  readonly hasFactor?: boolean;
+  /** The user's methods of a second factor, as the account was read. */
+  readonly methods?: readonly FactorMethod[];
 }
 
 interface BegunSession {

@@ -18,6 +18,7 @@ import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { join, param, type Sql, sql, text, uuid } from '../../sql.ts';
 import type { Caller } from '../caller.ts';
+import { type FactorMethod, METHODS, readMethods } from '../factors/factor-rows.ts';
 import { beginRoleHistory } from './role-history.ts';
 
 /** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */
@@ -57,8 +58,8 @@ export interface Account {
   readonly passwordHash: string | undefined;
   readonly isDisabled: boolean;
   readonly isVerified: boolean;
-  /** The user has a second factor. */
-  readonly hasFactor: boolean;
+  /** Empty: the user has no second factor. */
+  readonly methods: readonly FactorMethod[];
 }
 
 export class Users {
@@ -123,19 +124,19 @@ export class Users {
   async accountOf(db: Queryable, email: string): Promise<Account | undefined> {
     if (parseString(email) === undefined) return undefined;
     const [cells] = await db.rows(sql`
-      SELECT u.id, a.password_hash, u.disabled, u.email_verified, t.user_id IS NOT NULL
+      SELECT u.id, a.password_hash, u.disabled, u.email_verified, ${METHODS}
         FROM "users" u
         LEFT JOIN "_auth_accounts" a ON a.user_id = u.id
         LEFT JOIN "_auth_totp" t ON t.user_id = u.id AND t.confirmed_at IS NOT NULL
        WHERE u.email = ${text(normalEmail(email))}`);
     if (cells === undefined) return undefined;
-    const [, passwordHash, isDisabled, isVerified, hasFactor] = cells;
+    const [, passwordHash, isDisabled, isVerified, hasRecovery] = cells;
     return {
       ...namedCells(cells, 'id'),
       passwordHash: passwordHash ?? undefined,
       isDisabled: isDisabled === 't',
       isVerified: isVerified === 't',
-      hasFactor: hasFactor === 't',
+      methods: readMethods(hasRecovery),
     };
   }
 

@@ -9,7 +9,7 @@ import type { User, Users } from '../accounts/users.ts';
 import { auditing, type RequestClient } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { SessionStart } from '../sessions/sessions.ts';
-import { type FactorMethod, factorMethods } from './factor-rows.ts';
+import type { FactorMethod } from './factor-rows.ts';
 
 /** Given in place of tokens. */
 export interface Challenged {
@@ -28,14 +28,12 @@ export interface FirstStep {
 const CHALLENGE_SECONDS = 300;
 const MAX_TRIES = 5;
 
-/** Opens and records a challenge. Undefined: the user has no second factor. */
+/** Opens and records a challenge. `methods`: those of the user. */
 export async function openChallenge(
   db: Queryable,
   { userId, method, guest }: FirstStep,
-  client: RequestClient,
-): Promise<Challenged | undefined> {
-  const methods = await factorMethods(db, userId);
-  if (methods.length === 0) return undefined;
+  { methods, client }: { readonly methods: readonly FactorMethod[]; readonly client: RequestClient },
+): Promise<Challenged> {
   const challenge = newSecret();
   await db.run(sql`
     WITH "noted" AS (${auditing({ event: 'second_factor_asked', userId, client })})

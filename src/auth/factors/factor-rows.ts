@@ -1,6 +1,6 @@
 /** The rows of second factors. A code is spent by the statement that compares it. */
 import type { Queryable, Transaction } from '../../database/contract.ts';
-import { join, param, type Sql, sql, text, uuid } from '../../sql.ts';
+import { join, param, raw, type Sql, sql, text, uuid } from '../../sql.ts';
 
 export type FactorMethod = 'totp' | 'recovery';
 
@@ -102,12 +102,21 @@ export async function replaceRecoveryCodes(tx: Transaction, userId: string, hash
 /** The methods by which the user finishes a sign-in; empty: the user has no second factor. */
 export async function factorMethods(db: Queryable, userId: string): Promise<readonly FactorMethod[]> {
   const [cells] = await db.rows(sql`
-    SELECT EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = t.user_id)
+    SELECT ${METHODS}
       FROM "_auth_totp" t
      WHERE t.user_id = ${uuid(userId)}
        AND t.confirmed_at IS NOT NULL`);
-  if (cells === undefined) return [];
-  return cells[0] === 't' ? ['totp', 'recovery'] : ['totp'];
+  return readMethods(cells?.[0]);
+}
+
+/** A column of the row `t` of `_auth_totp`, for `readMethods`. NULL: the user has no second factor. */
+export const METHODS = raw(`
+  CASE WHEN t.user_id IS NOT NULL
+       THEN EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = t.user_id) END`);
+
+export function readMethods(hasRecovery: string | null | undefined): readonly FactorMethod[] {
+  if (hasRecovery == null) return [];
+  return hasRecovery === 't' ? ['totp', 'recovery'] : ['totp'];
 }
 
 /** Returns false if there was none. Only sessions by passkeys keep the mark of a second factor. */

@@ -53,10 +53,8 @@ export class WriteBatcher {
   async rows(statement: Sql, { row = '' }: WriteTarget = {}): Promise<readonly Cells[]> {
     mustNotHoldConnection();
     const isAlone = this.#options.history.isPenalised(statement.text);
-    return this.#queue.serve(async () => {
-      const { rows } = await (isAlone ? this.#options.alone(statement) : this.#beside(statement, row));
-      return rows;
-    });
+    const send = () => (isAlone ? this.#options.alone(statement) : this.#beside(statement, row));
+    return this.#queue.serve(async () => (await send()).rows);
   }
 
   /** Rejects later statements, and waits for the answers to earlier ones. */
