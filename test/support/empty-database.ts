@@ -15,11 +15,15 @@ export async function makeEmptyDatabase(): Promise<EmptyDatabase & { remove(): P
   const place = await mkdtemp(join(tmpdir(), 'bylaw-empty-'));
   const made = { tar: join(place, 'database.tar'), folder: join(place, 'database') };
   const engine = await PGlite.create(made.folder);
-  // No test makes a database from a template: the copies are a third smaller, and open a quarter faster.
-  await engine.exec('UPDATE pg_database SET datistemplate = false');
-  for (const template of ['template0', 'template1']) await engine.exec(`DROP DATABASE ${template}`);
-  const dump = await engine.dumpDataDir('none');
-  await writeFile(made.tar, dump.stream());
+  await writeFile(made.tar, (await dumpEmpty(engine)).stream());
   await engine.close();
   return { ...made, remove: () => rm(place, { recursive: true, force: true }) };
+}
+
+/** The content of the engine, which is empty, as a tar. */
+export async function dumpEmpty(engine: PGlite): Promise<Blob> {
+  // No copy makes a database from a template: it is a third smaller, and opens a quarter faster.
+  await engine.exec('UPDATE pg_database SET datistemplate = false');
+  for (const template of ['template0', 'template1']) await engine.exec(`DROP DATABASE ${template}`);
+  return engine.dumpDataDir('none');
 }
