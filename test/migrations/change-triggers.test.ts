@@ -85,6 +85,36 @@ describe.each(KINDS)('the change log on %s', (kind) => {
     expect(cascaded![2]).toBe(changed![3]);
   });
 
+  it('the settings of a writer are as they were behind its write', async () => {
+    const settings = {
+      TimeZone: 'Asia/Tokyo',
+      DateStyle: 'German, DMY',
+      bytea_output: 'escape',
+      extra_float_digits: '-2',
+    };
+    const found = await db.transaction(async (tx) => {
+      for (const [name, value] of Object.entries(settings)) await tx.run(raw(`SET LOCAL "${name}" = '${value}'`));
+      await tx.run(raw('DELETE FROM bylaw_changes'));
+      await tx.run(
+        raw(`INSERT INTO notes (id, title, size, at) VALUES ('${TEAM}', 'a', 0.1, '2026-01-01 09:00:00+00')`),
+      );
+      const [cells] = await tx.rows(raw('SELECT after::text FROM bylaw_changes'));
+      const [kept] = await tx.rows(raw(`SELECT ${Object.keys(settings).map((name) => `current_setting('${name}')`)}`));
+      await tx.run(raw(`DELETE FROM notes WHERE id = '${TEAM}'`));
+      return { cells: cells![0], kept: [...kept!] };
+    });
+    expect(found).toEqual({
+      cells: expect.stringMatching(/"2026-01-01 09:00:00\+00",0\.1,/),
+      kept: Object.values(settings),
+    });
+  });
+
+  it('a transaction that imports writes no entry for each row, and one without the setting does', async () => {
+    const insertion = `INSERT INTO teams (id, name) VALUES ('${TEAM}', 'x')`;
+    expect(await changesOf("SET LOCAL bylaw.bulk = 'on'", insertion, 'DELETE FROM teams')).toEqual([]);
+    expect(await changesOf(insertion, 'DELETE FROM teams')).toHaveLength(2);
+  });
+
   it('a truncation is one entry without an id, and a new id is an end and a beginning', async () => {
     const found = await changesOf(
       `INSERT INTO teams (id, name) VALUES ('${TEAM}', 'x')`,

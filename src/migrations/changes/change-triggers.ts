@@ -10,7 +10,7 @@ import { ident, quotedText, raw, type Sql, sql } from '../../sql.ts';
 import { tableExists } from '../catalog.ts';
 import type { Step } from '../step.ts';
 import type { Table } from '../tables.ts';
-import { type KnownTriggers, printedCell, type RowTrigger, type TriggerKind } from './row-triggers.ts';
+import { type KnownTriggers, printedCell, printing, type RowTrigger, type TriggerKind } from './row-triggers.ts';
 
 /** No program but this one has triggers of this name; other rooms know them by `bylaw_`. */
 const TRIGGER = 'bylaw_changes';
@@ -21,13 +21,7 @@ const FUNCTION_PREFIX = 'bylaw_log_';
 export const CHANGE_TRIGGERS: TriggerKind = {
   functions: FUNCTION_PREFIX,
   triggers: [
-    {
-      name: TRIGGER,
-      when: 'AFTER INSERT OR UPDATE OR DELETE',
-      each: 'ROW',
-      // An import writes one entry for all of its rows.
-      condition: "current_setting('bylaw.bulk', true) IS DISTINCT FROM 'on'",
-    },
+    { name: TRIGGER, when: 'AFTER INSERT OR UPDATE OR DELETE', each: 'ROW' },
     { name: TRUNCATION_TRIGGER, when: 'AFTER TRUNCATE', each: 'STATEMENT' },
   ],
 };
@@ -108,10 +102,14 @@ function triggerOf(logged: LoggedTable, { known, wanted, isCluster }: TriggerPla
   // Each machine of a cluster runs the trigger for its copy of a reference table, and the coordinator alone has the log.
   const isCopied = isCluster && layout === 'reference';
   const guard = isCopied ? `\n  IF to_regclass(${quotedText(log)}) IS NULL THEN RETURN NULL; END IF;` : '';
-  return { table, name, body: functionBodyOf(logged, log, guard), isPartitioned: !isCluster && layout === 'by' };
+  const body = functionBodyOf(logged, log, guard);
+  return { table, name, body, isPartitioned: !isCluster && layout === 'by', printsItself: true };
 }
 
-/** An UPDATE that changes the id is the end of one row and the beginning of another. */
+/**
+ * An import writes one entry for all of its rows; PostgreSQL would read the text of a WHEN clause anew for each statement.
+ * An UPDATE that changes the id is the end of one row and the beginning of another.
+ */
 function functionBodyOf(logged: LoggedTable, log: string, guard: string): string {
   const { source, columns } = logged;
   const shape = loggedShape(logged);
@@ -120,11 +118,8 @@ function functionBodyOf(logged: LoggedTable, log: string, guard: string): string
   const entry = (row: string, before: string, after: string): string =>
     `INSERT INTO ${log} (xid, source, id, shape, before, after)
     VALUES (pg_current_xact_id(), ${quotedText(source)}, ${row}, '${shape}', ${before}, ${after});`;
-  return `
-BEGIN${guard}
-  IF TG_OP = 'TRUNCATE' THEN
-    ${entry('NULL', 'NULL', 'NULL')}
-  ELSIF TG_OP = 'INSERT' THEN
+  const entries = printing(`
+  IF TG_OP = 'INSERT' THEN
     ${entry(`NEW.${id}::text`, 'NULL', cells('NEW'))}
   ELSIF TG_OP = 'DELETE' THEN
     ${entry(`OLD.${id}::text`, cells('OLD'), 'NULL')}
@@ -133,7 +128,16 @@ BEGIN${guard}
     ${entry(`NEW.${id}::text`, 'NULL', cells('NEW'))}
   ELSE
     ${entry(`NEW.${id}::text`, cells('OLD'), cells('NEW'))}
+  END IF;`);
+  return `
+DECLARE
+  kept text[];
+BEGIN${guard}
+  IF TG_OP = 'TRUNCATE' THEN
+    ${entry('NULL', 'NULL', 'NULL')}
+    RETURN NULL;
   END IF;
+  IF current_setting('bylaw.bulk', true) = 'on' THEN RETURN NULL; END IF;${entries}
   RETURN NULL;
 END`;
 }

@@ -1,7 +1,8 @@
 /** Triggers of the service: each table has a function of its own, whose text is compared, so that an unchanged one takes no lock. */
 import type { Queryable } from '../../database/contract.ts';
+import { CELL_FORMAT } from '../../database/server-url.ts';
 import { present } from '../../invariant.ts';
-import { empty, ident, param, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { ident, param, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { Step } from '../step.ts';
 
 export interface TriggerKind {
@@ -12,8 +13,6 @@ export interface TriggerKind {
     readonly name: string;
     readonly when: string;
     readonly each: 'ROW' | 'STATEMENT';
-    /** Without it, the function is not called. */
-    readonly condition?: string;
   }[];
 }
 
@@ -24,6 +23,8 @@ export interface RowTrigger {
   readonly body: string;
   /** The partitions of the table get the triggers of statements too: one can be truncated by itself. */
   readonly isPartitioned?: boolean;
+  /** The body prints cells as `CELL_FORMAT` says by itself. */
+  readonly printsItself?: boolean;
 }
 
 interface ActualFunction {
@@ -108,11 +109,12 @@ export class KnownTriggers {
     return [...this.#functions.keys()].filter((name) => name.startsWith(functions));
   }
 
-  #stepsOf(kind: TriggerKind, { table, name, body, isPartitioned = false }: RowTrigger): readonly Step[] {
+  #stepsOf(kind: TriggerKind, trigger: RowTrigger): readonly Step[] {
+    const { table, name, body, isPartitioned = false } = trigger;
     const actual = this.#replaced.has(table) ? undefined : this.#functions.get(name);
     const quoted = table.includes('.') ? tableIdent(table).text : ident(this.own, table).text;
     const isCalled = typeof actual?.table === 'string' && sameName(actual.table, quoted);
-    const made = actual?.body === body ? [] : [createFunction(name, body, this.own)];
+    const made = actual?.body === body ? [] : [createFunction(trigger, this.own)];
     const called = isCalled ? [] : createTriggers(kind, tableIdent(table), name);
     const ofParts = isCalled || !isPartitioned ? [] : partitionTriggers(kind, tableIdent(table), name);
     return [...made, ...called, ...ofParts].map((statement) => ({ sql: statement }));
@@ -134,18 +136,36 @@ export function printedCell({ name, type }: PrintedColumn, row: string): string 
 const sameName = (a: string, b: string): boolean => a.replaceAll('"', '') === b.replaceAll('"', '');
 
 /** The cells are printed as the connections of the service print them, under any settings of the writer. */
-const createFunction = (name: string, body: string, own: string): Sql =>
-  raw(`CREATE OR REPLACE FUNCTION ${ident(name).text}() RETURNS trigger
+function createFunction({ name, body, printsItself = false }: RowTrigger, own: string): Sql {
+  const settings = Object.entries(printsItself ? {} : CELL_FORMAT);
+  return raw(`CREATE OR REPLACE FUNCTION ${ident(name).text}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, ${ident(own).text}, pg_temp
-SET "TimeZone" = 'UTC'
-SET "DateStyle" = 'ISO'
-SET bytea_output = 'hex'
-SET extra_float_digits = 1
-AS $bylaw$${body}$bylaw$`);
+${settings.map(([setting, value]) => `SET "${setting}" = '${value}'\n`).join('')}AS $bylaw$${body}$bylaw$`);
+}
 
-const conditionOf = ({ condition }: TriggerKind['triggers'][number]): Sql =>
-  condition === undefined ? empty : raw(`WHEN (${condition}) `);
+/**
+ * Runs statements under `CELL_FORMAT`, in a function that declares `kept text[]`. Nearly every writer has these settings
+ * already, and a SET clause costs each call more than a comparison.
+ */
+export function printing(statements: string): string {
+  const settings = Object.keys(CELL_FORMAT);
+  const present = settings.map((name) => `current_setting('${name}')`);
+  // The order of day and month is a part of the style, which ISO does without.
+  const compared = present.map((value, i) => (settings[i] === 'DateStyle' ? `left(${value}, 3)` : value));
+  const wanted = Object.values(CELL_FORMAT).map((value) => `'${value}'`);
+  const set = (values: readonly string[]): string =>
+    settings.map((name, i) => `set_config('${name}', ${values[i]}, true)`).join(', ');
+  return `
+  IF (${compared.join(', ')}) IS DISTINCT FROM (${wanted.join(', ')}) THEN
+    kept := ARRAY[${present.join(', ')}];
+    PERFORM ${set(wanted)};
+  END IF;
+  ${statements.trim()}
+  IF kept IS NOT NULL THEN
+    PERFORM ${set(settings.map((_, i) => `kept[${i + 1}]`))};
+  END IF;`;
+}
 
 function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): readonly Sql[] {
   const call = sql`EXECUTE FUNCTION ${ident(name)}()`;
@@ -153,7 +173,7 @@ function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): re
     ...triggers.map((each) => sql`DROP TRIGGER IF EXISTS ${ident(each.name)} ON ${table}`),
     ...triggers.map(
       (each) =>
-        sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${conditionOf(each)}${call}`,
+        sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${call}`,
     ),
   ];
 }
