@@ -4,7 +4,7 @@
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
  * Exits with 1 when anything disagrees, or too little was compared.
  * `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations;
- * `changes …`: feeds; `plans …`: the forms of lists; `solver …`: pairs of policies.
+ * `writes …`: writes alone; `changes …`: feeds; `plans …`: the forms of lists; `solver …`: pairs of policies.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -13,6 +13,7 @@ import { LONG_RUN, startPostgres } from '../support/postgres.ts';
 import { fuzzChanges } from './changes/main.ts';
 import { DoorLane } from './doors/door-lane.ts';
 import type { DoorCounts } from './doors/doors.ts';
+import { fuzzWrites } from './doors/main.ts';
 import { loadDoors } from './doors/store-modules.ts';
 import { runFaults } from './faults/run-faults.ts';
 import { printShortfalls } from './floor.ts';
@@ -29,14 +30,20 @@ import { FEW_ROWS, MANY_ROWS } from './policies/world.ts';
 import { fuzzQuery } from './query/main.ts';
 import { fuzzSolver } from './solver/run.ts';
 
-const isHttp = process.argv[2] === 'http';
-const isQuery = process.argv[2] === 'query';
-const isMigrations = process.argv[2] === 'migrations';
-const isPlans = process.argv[2] === 'plans';
-const isSolver = process.argv[2] === 'solver';
-const isChanges = process.argv[2] === 'changes';
+/** The commands that read their own options. */
+const COMMANDS: Readonly<Record<string, (args: readonly string[]) => number | Promise<number>>> = {
+  http: fuzzHttp,
+  query: fuzzQuery,
+  migrations: fuzzMigrations,
+  plans: fuzzPlans,
+  solver: fuzzSolver,
+  changes: fuzzChanges,
+  writes: fuzzWrites,
+};
+const [first = '', ...others] = process.argv.slice(2);
+const command = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
 const { values: options } = parseArgs({
-  args: isHttp || isQuery || isMigrations || isPlans || isSolver || isChanges ? [] : process.argv.slice(2),
+  args: command === undefined ? process.argv.slice(2) : [],
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -59,12 +66,7 @@ const FRONT_END_SHARE = 0.1;
 process.exitCode = await main();
 
 async function main(): Promise<number> {
-  if (isHttp) return fuzzHttp(process.argv.slice(3));
-  if (isMigrations) return fuzzMigrations(process.argv.slice(3));
-  if (isPlans) return fuzzPlans(process.argv.slice(3));
-  if (isQuery) return fuzzQuery(process.argv.slice(3));
-  if (isChanges) return fuzzChanges(process.argv.slice(3));
-  if (isSolver) return fuzzSolver(process.argv.slice(3));
+  if (command !== undefined) return command(others);
   return options.faults ? runFaults({ only: options.only, seed: Number(options.seed) }) : fuzz();
 }
 

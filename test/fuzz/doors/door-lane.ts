@@ -5,11 +5,13 @@ import { inOwnSchema } from './own-schema.ts';
 export class DoorLane {
   readonly #url: string;
   readonly #run: DoorRun;
-  #next = 0;
+  #next: number;
 
-  constructor(url: string, run: DoorRun) {
+  /** @param first the number of the first world */
+  constructor(url: string, run: DoorRun, first = 0) {
     this.#url = url;
     this.#run = run;
+    this.#next = first;
   }
 
   /** The disagreement in full. */

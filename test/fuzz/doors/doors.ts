@@ -28,12 +28,14 @@ import { type DeletedRecord, isRestorable, restored } from '../../oracle/restore
 import { compileForm, Rejected } from '../policies/differential.ts';
 import { PolicyMaker, type Setting, SPAN } from '../policies/policies.ts';
 import { callerOr, randomRequest } from '../policies/requests.ts';
+import { NOW } from '../policies/values.ts';
 import type { World } from '../policies/world.ts';
 import { Random } from '../random.ts';
 import { inCompany } from './company.ts';
 import { fill, PLAIN, randomSchema, readAll, STAGES, type Stocked, writableValue } from './doors-world.ts';
 import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts';
 import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
+import { datetimeAfter, lostReferences, ofFormerStates, ofReferredTo } from './kept-rules.ts';
 import { withKept } from './kept-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
@@ -93,6 +95,8 @@ class Session {
   #hasMemberRules = false;
   /** The write names its record by a filter, which finds what the caller may list. */
   #isByFilter = false;
+  /** The clock of most requests goes on, so that a write changes the time of each record that it touches. */
+  #seconds = 0;
 
   constructor(stocked: Stocked, random: Random) {
     this.#stocked = stocked;
@@ -338,7 +342,9 @@ class Session {
     const all = await readDeleted(this.#stocked, collection);
     if (all.length === 0) return undefined;
     const world = deletedWorld(this.#stocked, collection, all, data);
-    return { record: this.#random.pick(all), all, world };
+    const lost = all.filter(({ row }) => lostReferences(schema.collections.get(collection)!, row, data).length > 0);
+    const record = this.#random.pick(lost.length > 0 && this.#random.chance(0.5) ? lost : all);
+    return { record, all, world };
   }
 
   async #restore({ record, all, world }: Restoration, before: Data, counts: DoorCounts): Promise<string | undefined> {
@@ -350,7 +356,7 @@ class Session {
     const rules = this.#rulesFor({ data: before, write });
     const standing = { catalog: schema, data: before, request, rules };
     const setting: Setting = { catalog: world.catalog, collection, action: 'list' };
-    const restoring = this.#restoreRules(setting, world.data);
+    const restoring = this.#restoreRules(setting, world.data, row);
     const isFound = isRestorable(row, { ...world, request, rules: restoring });
     const expected = isFound ? restored(record, standing) : undefined;
     const deleted = doors.deletedRecordsOf(db, schema)(collection)!;
@@ -388,8 +394,11 @@ class Session {
     ].join('\n');
   }
 
-  #restoreRules(setting: Setting, data: Data): readonly RandomRule[] {
+  #restoreRules(setting: Setting, data: Data, row: Row): readonly RandomRule[] {
     const random = this.#random;
+    const ofReferred = random.chance(0.4) ? ofReferredTo(setting, random, row, data) : undefined;
+    const drawn = ofReferred && this.#compiledIn(setting, ofReferred);
+    if (drawn !== undefined) return [drawn];
     if (random.chance(0.4)) return [this.#compiledIn(setting, random.chance(0.7) ? TRUE : IS_OPEN)!];
     const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
     const maker = new PolicyMaker(setting, { random, ids });
@@ -648,6 +657,7 @@ class Session {
     return {
       ...request,
       ...caller,
+      now: request.now === NOW && random.chance(0.8) ? datetimeAfter(NOW, ++this.#seconds) : request.now,
       data:
         write.action === 'delete' ? undefined : bodyOf(write, this.#stocked.schema.collections.get(write.collection)!),
     };
@@ -667,6 +677,8 @@ class Session {
 
   #rules(collection: string, action: Action, about: About): readonly RandomRule[] {
     const random = this.#random;
+    if (action === 'read' && PLAIN.includes(collection) && random.chance(0.08))
+      return [this.#compiled(collection, action, ofFormerStates(this.#setting(collection, action), random))!];
     if (random.chance(this.#isSimple ? 0.85 : action === 'read' ? 0.7 : 0.15))
       return [this.#compiled(collection, action, TRUE)!];
     const isOfWrite = action === 'update' && collection === about.write.collection;

@@ -14,9 +14,10 @@ const UNIQUE = [
   { where: IS_OPEN },
   { where: IS_OPEN, ignore_case: true },
 ];
-/** The fields of a period; periods often overlap. */
+/** The fields of a period; periods often overlap, and often begin where another one ends. */
 const [FROM, TO] = ['start', 'finish'];
 const LATEST = 30;
+const COMMON = [0, 10, 20, 30];
 
 interface CollectionFile {
   readonly fields: Record<string, object>;
@@ -52,7 +53,8 @@ function randomExclusion(random: Random): object {
 /** Undefined: the field is not one of these. */
 export function keptValue({ name }: CatalogField, random: Random): unknown {
   if (name === SLUG) return random.pick(SLUGS);
-  return name === FROM || name === TO ? random.below(LATEST) : undefined;
+  if (name !== FROM && name !== TO) return undefined;
+  return random.chance(0.7) ? random.pick(COMMON) : random.below(LATEST);
 }
 
 /** The value of a first record, which excludes no other one. */

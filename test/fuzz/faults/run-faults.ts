@@ -13,7 +13,7 @@ import { KEPT_FAULTS } from '../doors/kept-fault-list.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import { loadDoors } from '../doors/store-modules.ts';
 import { FEW_BUFFERS, inServer, loadPlanDoors } from '../plans/main.ts';
-import { PLAN_FAULTS } from '../plans/plan-fault-list.ts';
+import { EXPAND_FAULTS, PLAN_FAULTS } from '../plans/plan-fault-list.ts';
 import { noPlanCounts, type PlanDisagreement, runPlans } from '../plans/run.ts';
 import { loadCompiler } from '../policies/compiler.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from '../policies/run.ts';
@@ -98,7 +98,8 @@ type Search = (copy: ProgramCopy, grounds: Grounds) => Promise<Found | undefined
 
 function searchOf(fault: Fault): Search {
   if (FEED_FAULTS.includes(fault)) return feedCopy;
-  if (PLAN_FAULTS.includes(fault)) return planCopy;
+  if (EXPAND_FAULTS.includes(fault)) return (copy, grounds) => planCopy(copy, grounds, true);
+  if (PLAN_FAULTS.includes(fault)) return (copy, grounds) => planCopy(copy, grounds, false);
   if (LIST_FAULTS.includes(fault)) return listCopy;
   if (QUERY_FAULTS.includes(fault)) return queryCopy;
   if (KEPT_FAULTS.includes(fault)) return writeToCopy;
@@ -195,7 +196,7 @@ function listCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | un
 const PLAN_ROWS = 50_000;
 const LISTS_OF_RULES = 40;
 
-function planCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | undefined> {
+function planCopy(copy: ProgramCopy, { url, seed }: Grounds, isExpanded: boolean): Promise<Found | undefined> {
   return firstFound(async (isLate) => {
     const doors = await loadPlanDoors(copy.root);
     let found: string | undefined;
@@ -210,6 +211,7 @@ function planCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | un
       counts: noPlanCounts(),
       rows: PLAN_ROWS,
       lists: LISTS_OF_RULES,
+      isExpanded,
       few: FEW_BUFFERS,
       note,
       isKnown: () => true,

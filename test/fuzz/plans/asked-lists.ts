@@ -31,7 +31,12 @@ export interface AskedList {
 }
 
 /** @param rules the list rules of each collection */
-export function randomList(world: WorldSpec, rules: ReadonlyMap<string, readonly string[]>, random: Random): AskedList {
+export function randomList(
+  world: WorldSpec,
+  rules: ReadonlyMap<string, readonly string[]>,
+  random: Random,
+  isExpanded = false,
+): AskedList {
   const tables = world.tables.filter(({ name }) => name !== 'users');
   const largest = tables.toSorted((a, b) => b.rows - a.rows)[0]!;
   const table = random.pick([largest, ...tables]);
@@ -47,7 +52,7 @@ export function randomList(world: WorldSpec, rules: ReadonlyMap<string, readonly
     exact: exact.filter(({ member }, i) => exact.findIndex((other) => other.member === member) === i),
     filter: isQuery ? Array.from({ length: random.pick([0, 1, 1, 2]) }, () => conditions.conjunct(table)) : [],
     sort: random.chance(0.35) ? sortOf(table, random) : [],
-    expand: random.chance(0.15) ? expandsOf(world, table, random) : [],
+    expand: random.chance(isExpanded ? 1 : 0.15) ? expandsOf(world, table, random) : [],
     limit: random.pick([20, 20, 20, 20, 1, 5, 50, 100]),
     offset: random.chance(0.9) ? 0 : random.pick([1, 20, 300]),
     isSecond: random.chance(0.15),

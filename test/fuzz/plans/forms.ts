@@ -120,6 +120,18 @@ export function asStated(access: AccessContext): AccessContext {
   };
 }
 
+/** The same access, whose rules look up the related rows of each record. */
+export function asLookedUp(access: AccessContext): AccessContext {
+  return {
+    ...access,
+    permit: (...of) => stated(access.permit(...of).lookingUp()),
+    member: (...of) => {
+      const permit = access.member(...of);
+      return permit && stated(permit.lookingUp());
+    },
+  };
+}
+
 function stated(permit: Permit): Permit {
   const made: Permit = Object.create(permit, {
     lookingUp: { value: () => made },

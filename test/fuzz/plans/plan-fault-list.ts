@@ -7,6 +7,16 @@ const FIRST_IDS = 'src/records/page/first-ids.ts';
 const WHERE = 'src/policy/emit/where.ts';
 const CONTEXT = 'src/records/access-context.ts';
 
+/** Faults of what an expansion reads. */
+export const EXPAND_FAULTS: readonly Fault[] = [
+  fault(
+    CONTEXT,
+    'related records have lists of keys',
+    /'read'\)\.lookingUp\(isFew\)\.where\(alias\)/,
+    "'read').where(alias)",
+  ),
+];
+
 export const PLAN_FAULTS: readonly Fault[] = [
   fault(
     PLANNER,
@@ -30,10 +40,5 @@ export const PLAN_FAULTS: readonly Fault[] = [
     'return { way, isPlannedFor: false };',
   ),
   fault(WHERE, 'a look-up may be hashed', /FENCE = raw\(' OFFSET 0'\)/, "FENCE = raw('')"),
-  fault(
-    CONTEXT,
-    'related records have lists of keys',
-    /'read'\)\.lookingUp\(isFew\)\.where\(alias\)/,
-    "'read').where(alias)",
-  ),
+  ...EXPAND_FAULTS,
 ];

@@ -15,7 +15,7 @@ import type { QueryDoors } from '../query/store-modules.ts';
 import { Random } from '../random.ts';
 import { type AskedList, accessOf, randomList, requestOf, smallerLists } from './asked-lists.ts';
 import { BufferMeter, type MeasuredForm, type Reads, type Session, TooSlow } from './buffers.ts';
-import { asStated, FORMS, type Form, hooksOf, NotOfThisForm, OTHER_SETTINGS } from './forms.ts';
+import { asLookedUp, asStated, FORMS, type Form, hooksOf, NotOfThisForm, OTHER_SETTINGS } from './forms.ts';
 import { PlanConditions } from './plan-conditions.ts';
 import { fillingsOf, randomWorld, type StoredNames, schemaText, type TableSpec, type WorldSpec } from './plan-world.ts';
 
@@ -53,6 +53,8 @@ export interface PlanRun {
   readonly few: number;
   /** The lists of one set of rules. */
   readonly lists: number;
+  /** Every list expands some of its relations. */
+  readonly isExpanded?: boolean | undefined;
   /** Choices of the planner in place of ours, to see that the fuzz finds them. */
   readonly hooks?: Hooks | undefined;
   /** The program without the fault of `doors`: a list that it also finds to be slow shows nothing of the fault. */
@@ -103,7 +105,8 @@ export async function runPlans(number: number, place: PlanPlace, run: PlanRun): 
     const usual = run.usual && usualSession({ place, run: { ...run, doors: run.usual }, text, statisticsOf, world });
     for (let i = 0; i < run.lists && !run.isOver(); i++) {
       const at = set * run.lists + i;
-      const list = randomList(world, rules, new Random((run.seed * 1_000_153 + number * 7_937 + at * 101) >>> 0));
+      const ofList = new Random((run.seed * 1_000_153 + number * 7_937 + at * 101) >>> 0);
+      const list = randomList(world, rules, ofList, run.isExpanded);
       const isOther = run.only?.has(at) === false;
       const found = await session.examine(list, isOther);
       if (found === undefined || (await usual?.examine(list)) !== undefined) continue;
@@ -365,21 +368,37 @@ class PlanSession {
     return [asNew, { name: 'remembered', statement: page, ...(await this.#meter.asRemembered(page)) }];
   }
 
-  /** Compares the statements of expands, of a few hundred rows at most, with those that have the rules as stated. */
+  /** Compares the statements of expands, of a few hundred rows at most, with those of the rules in other forms. */
   async #expandsOf(list: AskedList, ours: readonly Sql[], asked: AskedBy): Promise<Found | undefined> {
-    let others: readonly Sql[] | undefined;
+    let others: readonly { readonly name: string; readonly sent: readonly Sql[] }[] | undefined;
     for (const [i, statement] of ours.entries()) {
       const measured = await this.#measured(statement);
       const most = mostOf(measured);
       if (most.buffers <= this.#setting.run.few && most.rows <= MOST_ROWS) continue;
       this.#known = undefined;
-      others ??= (await this.#ask(this.#ours, list, { ...asked, access: asStated(asked.access) })).sent.slice(1);
-      if (others[i] === undefined) continue;
-      const stated = { name: 'as stated', statement: others[i], ...(await this.#meter.asNew(others[i])) };
-      const forms = notSlower([...measured, stated], most);
+      others ??= await this.#otherExpands(list, asked);
+      const all = [...measured];
+      for (const { name, sent } of others) {
+        const statement = sent[i];
+        if (statement !== undefined) all.push({ name, statement, ...(await this.#meter.asNew(statement)) });
+      }
+      const forms = notSlower(all, most);
       if (isTooMany(most, forms, this.#setting.run.few)) return this.#tooMany(list, measured, forms, 'expand ');
     }
     return undefined;
+  }
+
+  async #otherExpands(list: AskedList, asked: AskedBy) {
+    const forms = [
+      { name: 'as stated', access: asStated(asked.access) },
+      { name: 'look-ups', access: asLookedUp(asked.access) },
+    ];
+    const others = [];
+    for (const { name, access } of forms) {
+      const { sent } = await this.#ask(this.#ours, list, { ...asked, access });
+      others.push({ name, sent: sent.slice(1) });
+    }
+    return others;
   }
 
   #tooMany(list: AskedList, ours: readonly MeasuredForm[], forms: readonly MeasuredForm[], of = ''): Found {

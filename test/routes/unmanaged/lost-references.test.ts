@@ -31,8 +31,14 @@ const RULES = [
   'not (@record.group.name in ["strict"])',
   '@record.group is null or all(@record.group.marks as m, m.name = "open") or @record.name = "else"',
 ];
-/** A reference has its value all the same. */
-const OF_REFERENCE = '@record.group = @record.group and @record.group is not null';
+/** A reference has its value all the same, and what comes after it is null. */
+const OF_LOST = [
+  '@record.group = @record.group and @record.group is not null',
+  '@record.group.created_at is null',
+  '@record.group.created_at is not null',
+  'not (@record.group.created_at is null)',
+  '@record.group.above.created_at is null',
+];
 /** The same of the kinds that an offer has. */
 const LINK_RULES = [
   'all(@record.kinds as k, k = 1)',
@@ -203,7 +209,8 @@ collections:
         const papers = await allowedBy(RULES, 'papers');
         for (const [when, names] of papers)
           expect({ when, names }).not.toEqual({ when, names: expect.arrayContaining(['gone']) });
-        await allowedBy([OF_REFERENCE], 'papers');
+        const lost = await allowedBy(OF_LOST, 'papers');
+        expect(lost.get('@record.group.created_at is not null')).toEqual(['none', 'open', 'strict']);
         const offers = await allowedBy(LINK_RULES, 'offers');
         expect(offers.get('@record.kinds contains 2')).toEqual([]);
         expect(offers.get('count(@record.kinds) = 1')).toEqual(['both', 'red']);

@@ -7,6 +7,7 @@ import { memoizedBy } from '../../../memoized.ts';
 import { type CheckedPolicy, compileChecked } from '../../../policy/compile.ts';
 import {
   type Action,
+  type BelongsTo,
   type Catalog,
   type CatalogField,
   type Checked,
@@ -15,6 +16,7 @@ import {
   keyOf,
   type Policy,
   type ToManyPath,
+  type ToOneStep,
 } from '../../../policy/types.ts';
 import { isOfList } from '../../../policy/visit.ts';
 import type { MemberAccess, Schema } from '../model.ts';
@@ -49,7 +51,6 @@ export const keptRules = (rules: readonly Policy[], rows: KeptRows, action: Acti
 
 function keptRule(rule: Policy, rows: KeptRows, action: Action): Policy {
   const checked = new SafeRule(rows).of(rule.checked);
-  if (checked === rule.checked) return rule;
   const { beforeBody, specialise } = compileChecked({ ...rule, checked, catalog: rows.catalog, action });
   return { ...rule, beforeBody, specialise };
 }
@@ -92,7 +93,7 @@ class SafeRule {
   }
 
   /**
-   * The same tree where no reference to a record that may be gone decides alone.
+   * The tree in which no reference to a record that may be gone decides alone.
    * @param wanted the value of this part by which the rule can be true
    */
   of(checked: Checked, wanted = true): Checked {
@@ -100,52 +101,68 @@ class SafeRule {
       case 'const':
       case 'changed':
         return checked;
-      case 'not': {
-        const item = this.of(checked.item, !wanted);
-        return item === checked.item ? checked : { ...checked, item };
-      }
+      case 'not':
+        return { ...checked, item: this.of(checked.item, !wanted) };
       case 'and':
-      case 'or': {
-        const items = checked.items.map((item) => this.of(item, wanted));
-        return items.every((item, i) => item === checked.items[i]) ? checked : { ...checked, items };
-      }
+      case 'or':
+        return { ...checked, items: checked.items.map((item) => this.of(item, wanted)) };
       case 'is null': {
         const { operand } = checked;
-        return this.#isLostId(operand) ? { ...checked, operand: this.#idAfter(operand) } : checked;
+        return { ...checked, operand: this.#isLostId(operand) ? this.#idAfter(operand) : this.#read(operand) };
       }
       case 'quantified': {
-        const condition = this.of(checked.condition, checked.quantifier === 'none' ? !wanted : wanted);
-        const node = condition === checked.condition ? checked : { ...checked, condition };
-        return this.#leadingSomewhere(node, [checked.path], wanted);
+        const { quantifier, path } = checked;
+        const condition = this.of(checked.condition, quantifier === 'none' ? !wanted : wanted);
+        return this.#leadingSomewhere({ ...checked, condition, path: this.#walked(path) }, [path], wanted);
       }
       case 'compare': {
-        const [left, right] = [checked.left, checked.right].map((side) => this.#counted(side));
-        const isSame = left === checked.left && right === checked.right;
-        const node = isSame ? checked : { ...checked, left: left!, right: right! };
-        const walks = [checked.left, checked.right].flatMap((side): readonly WalkToRecord[] => {
+        const sides = [checked.left, checked.right];
+        const [left, right] = sides.map((side) => this.#read(side));
+        const walks = sides.flatMap((side): readonly WalkToRecord[] => {
           if (side.kind === 'count') return [side.path];
           return this.#isLostId(side) ? [side] : [];
         });
-        return this.#leadingSomewhere(node, walks, wanted);
+        return this.#leadingSomewhere({ ...checked, left: left!, right: right! }, walks, wanted);
       }
     }
   }
 
-  #counted(operand: CheckedOperand): CheckedOperand {
-    if (operand.kind !== 'count') return operand;
-    const condition = this.of(operand.condition);
-    return condition === operand.condition ? operand : { ...operand, condition };
+  #read(operand: CheckedOperand): CheckedOperand {
+    if (operand.kind === 'count')
+      return { ...operand, condition: this.of(operand.condition), path: this.#walked(operand.path) };
+    return operand.kind === 'column' ? this.#valueAfter(operand) : operand;
+  }
+
+  /** The presence of a value shows that the records before it exist, so a required one is tested as any other. */
+  #valueAfter(operand: ColumnOperand): ColumnOperand {
+    const walked = this.#walked(operand);
+    const { column } = walked;
+    if (walked === operand) return operand;
+    if (column.kind === 'field')
+      return { ...walked, column: { kind: 'field', field: { ...column.field, required: false } } };
+    if (column.kind !== 'belongs_to') return walked;
+    return { ...walked, column: { kind: 'belongs_to', relation: { ...column.relation, required: false } } };
+  }
+
+  /** No step is certain to find a record if it may be gone. The same path if every record exists. */
+  #walked<Path extends Pick<WalkToRecord, 'steps'>>(path: Path): Path {
+    if (!path.steps.some((step) => this.#mayLose(step))) return path;
+    const steps = path.steps.map(
+      (step): ToOneStep =>
+        this.#mayLose(step) ? { ...step, relation: { ...step.relation, required: false } as BelongsTo } : step,
+    );
+    return { ...path, steps };
   }
 
   /** The id of a related record, which the reference of a kept row holds even if the record is gone. */
   #isLostId(operand: CheckedOperand): operand is ColumnOperand {
-    return operand.kind === 'column' && operand.column.kind === 'id' && this.#isKept(operand);
+    return operand.kind === 'column' && operand.column.kind === 'id' && this.#isKept(operand.steps.at(-1));
   }
 
   /** Neither true nor false where one of these paths leads to a record that is gone. */
   #leadingSomewhere(node: Checked, paths: readonly (WalkToRecord | ToManyPath)[], wanted: boolean): Checked {
     // The record with a list is read.
-    const lost = paths.filter((path) => !('relation' in path && isOfList(path)) && this.#mayBeLost(path));
+    const lost = paths.filter((path) => !('relation' in path && isOfList(path)) && this.#mayLose(path.steps.at(-1)));
     return this.#whereRead(node, lost, wanted);
   }
 
@@ -157,14 +174,12 @@ class SafeRule {
     return { kind: 'or', items: [node, ...are.map((item): Checked => ({ kind: 'not', item, span }))], span };
   }
 
-  #mayBeLost(walk: WalkToRecord): boolean {
-    const last = walk.steps.at(-1);
-    return last?.relation.kind === 'belongs_to' && (last.relation.mayBeLost === true || this.#isKept(walk));
+  #mayLose(step: ToOneStep | undefined): boolean {
+    return step?.relation.kind === 'belongs_to' && (step.relation.mayBeLost === true || this.#isKept(step));
   }
 
-  #isKept({ steps }: WalkToRecord): boolean {
-    const last = steps.at(-1);
-    return last?.relation.kind === 'belongs_to' && last.from === this.#rows.collection;
+  #isKept(step: ToOneStep | undefined): boolean {
+    return step?.relation.kind === 'belongs_to' && step.from === this.#rows.collection;
   }
 
   /** True for every record, and unknown after a step that leads nowhere. */
@@ -178,10 +193,10 @@ class SafeRule {
 
   /** The id as a field of the related record, which is read. */
   #idAfter(walk: WalkToRecord): ColumnOperand {
-    const { scope, collection, steps, span } = walk;
+    const { scope, collection, steps, span } = this.#walked(walk);
     const { kind, column } = this.#keyAfter(walk);
     const { type } = LEAST_IDS[kind];
-    const field: CatalogField = { name: 'id', type, required: true, column, unique: true, index: false };
+    const field: CatalogField = { name: 'id', type, required: false, column, unique: true, index: false };
     return { kind: 'column', scope, collection, steps, column: { kind: 'field', field }, type, nullable: true, span };
   }
 
