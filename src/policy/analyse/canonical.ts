@@ -11,19 +11,20 @@ import type {
 } from '../types.ts';
 
 /**
- * Equivalent to `checked` for every record and request, in three-valued logic. Without spans, and
- * with the variables named by their depth; negations are pushed to the leaves, columns are on the
+ * Equivalent to `checked` for every record and request, in three-valued logic. The
+ * variables are named by their depth, negations are pushed to the leaves, columns are on the
  * left, the id after a belongs_to is the belongs_to, and a bool is compared by `=` only.
  */
-export const canonical = memoizedBy(
-  (checked: Checked): Checked => JSON.parse(printedTree(spelling(checked, true, new Map()))) as Checked,
-);
+export const canonical = memoizedBy((checked: Checked): Checked => spelling(checked, true, new Map()));
 
-const printedTree = (node: object): string =>
-  JSON.stringify(node, (key, value: unknown) => (LEFT_OUT.has(key) ? undefined : value));
-
-/** A path has one `nullable`, which follows from the rest of it. */
-const LEFT_OUT: ReadonlySet<string> = new Set(['span', 'nullable']);
+/** Equal for parts of canonical conditions that mean the same. A part is printed once, however deep it lies. */
+export const keyOf = memoizedBy((node: object): string => {
+  const { kind, op, items, left, right } = node as Partial<CheckedCompare> & { readonly items?: readonly Checked[] };
+  if (items !== undefined) return `${kind}(${items.map(keyOf)})`;
+  if (left !== undefined) return `${keyOf(left)} ${op} ${keyOf(right!)}`;
+  // A path has one `nullable`, which follows from the rest of it.
+  return JSON.stringify(node, (key, value: unknown) => (key === 'span' || key === 'nullable' ? undefined : value));
+});
 
 /** The order of the sides in a comparison that can be mirrored. */
 const SIDES: readonly CheckedOperand['kind'][] = ['column', 'count', 'request', 'now', 'literal'];
@@ -94,7 +95,7 @@ function ofBool(compare: CheckedCompare): CheckedCompare {
 
 function comesFirst(a: CheckedOperand, b: CheckedOperand): boolean {
   const [x, y] = [SIDES.indexOf(a.kind), SIDES.indexOf(b.kind)];
-  return x === y ? printedTree(a) < printedTree(b) : x < y;
+  return x === y ? keyOf(a) < keyOf(b) : x < y;
 }
 
 /** `@record.team.id` is `@record.team`: a foreign key leads to a record. */

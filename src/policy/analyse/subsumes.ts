@@ -1,9 +1,8 @@
 /** Finds rules of a union that another rule makes redundant. */
-import { memoizedBy } from '../../memoized.ts';
 import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
 import { readsNext } from '../visit.ts';
-import { canonical } from './canonical.ts';
+import { canonical, keyOf } from './canonical.ts';
 
 /**
  * True only if `a` allows everything that `b` allows. Sound and incomplete: `false` means that it
@@ -58,8 +57,6 @@ export class ImplicationProof {
     return !(family === 'list' && negative) && keyOf(side) === keyOf(operand);
   }
 }
-
-const keyOf = memoizedBy((node: object) => JSON.stringify(node));
 
 type LiteralValues = readonly (string | number | boolean)[];
 
