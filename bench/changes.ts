@@ -32,7 +32,7 @@ const WRITES = 992;
 const EVENTS = 500;
 const AT_ONCE = 16;
 const RESUMED_EVENTS = 100;
-const LISTS = 100;
+const LISTS = 500;
 const IMPORTS = 2;
 /** Rows of an import that warms up. */
 const FEW_IMPORTED = 20_000;
@@ -149,6 +149,8 @@ async function resume(url: string, subscribers: number): Promise<{ seconds: numb
     db,
     `INSERT INTO notes (id, at, title) SELECT gen_random_uuid(), 1, 'x' FROM generate_series(1, ${RESUMED_EVENTS})`,
   );
+  // Round 0 warms up.
+  await lists(() => true);
   const before = await lists(() => true);
   let isOver = false;
   const beside = lists(() => isOver);

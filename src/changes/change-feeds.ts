@@ -97,7 +97,8 @@ export class ChangeFeeds {
     this.#store = new Store(db, schema, { statisticsOf: () => undefined });
     this.#groups = new FeedGroups(this.#store);
     this.#shapes = loggedShapesOf(schema);
-    this.#sender = new FeedSender({ db, positions, rules: feedRulesDigest(schema, this.#shapes), observer });
+    const pace = new WorkPace();
+    this.#sender = new FeedSender({ db, positions, rules: feedRulesDigest(schema, this.#shapes), observer, pace });
     const grounds = { store: this.#store, groups: this.#groups, log: this.#log, shapes: this.#shapes };
     const isHeard = (): boolean => this.#tail !== undefined;
     this.#publisher = new Publisher({ ...grounds, sender: this.#sender, observer, onError, isHeard });
@@ -106,7 +107,7 @@ export class ChangeFeeds {
       sender: this.#sender,
       decisions: new ReplayDecisions(grounds),
       turns: new Turns(REPLAYS_AT_ONCE),
-      pace: new WorkPace(),
+      pace,
     };
     this.#retention = Math.max(...[...schema.collections.values()].map(({ feed }) => feed?.retention ?? 0));
     const pruneMs = Math.max(1_000, Math.min(PRUNE_MS, this.#retention * 100));
@@ -255,8 +256,8 @@ export class ChangeFeeds {
     return reached;
   }
 
-  #resume(subscriber: Subscriber, since: string): Promise<ReachedMoment | ResetReason> | ResetReason {
-    const position = this.#sender.resumed(subscriber, since);
+  async #resume(subscriber: Subscriber, since: string): Promise<ReachedMoment | ResetReason> {
+    const position = await this.#sender.resumed(subscriber, since);
     return typeof position === 'string' ? position : this.#replay(subscriber).since(position);
   }
 

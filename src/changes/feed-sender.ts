@@ -4,6 +4,7 @@ import type { Moment } from './change-log.ts';
 import { END_OF_BATCH, type EventType, type FeedEvent, type ResetReason, resetOf } from './events.ts';
 import type { FeedPosition, Positions, PositionWriter } from './position.ts';
 import type { Subscriber } from './subscriber.ts';
+import type { WorkPace } from './work-pace.ts';
 
 /** Counts for the metrics. */
 export interface FeedObserver {
@@ -45,6 +46,7 @@ interface SenderParts {
   /** A digest of the rules. */
   readonly rules: string;
   readonly observer: FeedObserver;
+  readonly pace: WorkPace;
 }
 
 export class FeedSender {
@@ -52,12 +54,14 @@ export class FeedSender {
   readonly #positions: Positions;
   readonly #rules: string;
   readonly #observer: FeedObserver;
+  readonly #pace: WorkPace;
 
-  constructor({ db, positions, rules, observer }: SenderParts) {
+  constructor({ db, positions, rules, observer, pace }: SenderParts) {
     this.#db = db;
     this.#positions = positions;
     this.#rules = rules;
     this.#observer = observer;
+    this.#pace = pace;
   }
 
   /** Events of one place come together: the position of the last one alone has all of them behind it. */
@@ -86,7 +90,7 @@ export class FeedSender {
   /** The list that follows is at least as new as the position. */
   async ready(subscriber: Subscriber, at: Stretch): Promise<void> {
     await this.#db.noteWrite(subscriber.access.principal);
-    this.send(subscriber, [READY_EVENT], at);
+    await this.#pace.run(() => this.send(subscriber, [READY_EVENT], at));
   }
 
   /** The same for a reset. */
@@ -101,8 +105,8 @@ export class FeedSender {
   }
 
   /** The place of a subscriber, or why it has to list again. */
-  resumed(subscriber: Subscriber, since: string): FeedPosition | ResetReason {
-    const position = this.#positions.read(since, subscriber.scope);
+  async resumed(subscriber: Subscriber, since: string): Promise<FeedPosition | ResetReason> {
+    const position = await this.#pace.run(() => this.#positions.read(since, subscriber.scope));
     if (position === undefined) return 'position';
     if (position.rules !== this.#rules) return 'schema';
     return position.caller === subscriber.caller ? position : 'caller';

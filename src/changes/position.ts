@@ -1,5 +1,5 @@
 /** Positions: opaque texts that only this service can make, and only for one feed of one caller. */
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { Snapshot } from './snapshot.ts';
 import { ByteReader, bytesOf } from './varints.ts';
 
@@ -24,8 +24,12 @@ export type PlaceInStretch = Pick<FeedPosition, 'seq' | 'nth'>;
 
 export type PositionWriter = (place: PlaceInStretch) => string;
 
-const POSITION_MAC_BYTES = 16;
-const NO_MAC = Buffer.alloc(POSITION_MAC_BYTES);
+const STRETCH_KEY_BYTES = 32;
+/** `seq` as a double, which has each of them exactly, then `nth`. */
+const PLACE_BYTES = 12;
+/** The characters of 18 bytes: bytes in threes have whole characters, so that the parts of a position are texts. */
+const POSITION_MAC_LENGTH = 24;
+const REST_AT = POSITION_MAC_LENGTH + (PLACE_BYTES * 4) / 3;
 
 export class Positions {
   readonly #key: KeyObject;
@@ -40,41 +44,53 @@ export class Positions {
     return this.writerOf(stretch, scope)({ seq, nth });
   }
 
-  /** Writes the positions of one stretch: a replay has hundreds. */
+  /** Writes the positions of one stretch: a replay has hundreds, so only the place of each is left to authenticate. */
   writerOf(
     { life, from, at, to, caller, rules }: Omit<FeedPosition, keyof PlaceInStretch>,
     scope: string,
   ): PositionWriter {
     const isOne = to === from;
-    const time = Math.floor(at);
     const rest = Buffer.concat([
+      bytesOf([Math.floor(at), isOne ? 1 : 0]),
       from.bytes,
       ...(isOne ? [] : [to.bytes]),
       ...[life, caller, rules].flatMap((text) => [bytesOf([text.length]), Buffer.from(text)]),
     ]);
-    const spelling = JSON.stringify(scope);
+    const keyed = Buffer.alloc(STRETCH_KEY_BYTES + PLACE_BYTES);
+    keyed.set(this.#keyOf(rest, scope));
+    const end = rest.toString('base64url');
     return ({ seq, nth }) => {
-      const bytes = Buffer.concat([NO_MAC, bytesOf([time, seq, nth, isOne ? 1 : 0]), rest]);
-      bytes.set(this.#mac(bytes.subarray(POSITION_MAC_BYTES), spelling));
-      return bytes.toString('base64url');
+      keyed.writeDoubleBE(seq, STRETCH_KEY_BYTES);
+      keyed.writeUInt32BE(nth, STRETCH_KEY_BYTES + PLACE_BYTES - 4);
+      return `${macOf(keyed)}${keyed.toString('base64url', STRETCH_KEY_BYTES)}${end}`;
     };
   }
 
   /** Undefined: it is not a position of this feed. */
   read(position: string, scope: string): FeedPosition | undefined {
-    const bytes = Buffer.from(position, 'base64url');
-    const mac = bytes.subarray(0, POSITION_MAC_BYTES);
-    const payload = bytes.subarray(POSITION_MAC_BYTES);
-    if (mac.length < POSITION_MAC_BYTES || bytes.toString('base64url') !== position) return undefined;
-    if (!timingSafeEqual(mac, this.#mac(payload, JSON.stringify(scope)))) return undefined;
-    const reader = new ByteReader(payload);
-    const [at, seq, nth, isOne] = [reader.next(), reader.next(), reader.next(), reader.next() === 1];
+    const place = Buffer.from(position.slice(POSITION_MAC_LENGTH, REST_AT), 'base64url');
+    const rest = Buffer.from(position.slice(REST_AT), 'base64url');
+    const mac = macOf(Buffer.concat([this.#keyOf(rest, scope), place]));
+    // Several spellings have the same bytes.
+    const spelling = Buffer.from(`${mac}${place.toString('base64url')}${rest.toString('base64url')}`);
+    const given = Buffer.from(position);
+    if (place.length !== PLACE_BYTES || given.length !== spelling.length) return undefined;
+    if (!timingSafeEqual(given, spelling)) return undefined;
+    const reader = new ByteReader(rest);
+    const [at, isOne] = [reader.next(), reader.next() === 1];
     const from = Snapshot.from(reader);
     const to = isOne ? from : Snapshot.from(reader);
+    const [seq, nth] = [place.readDoubleBE(0), place.readUInt32BE(PLACE_BYTES - 4)];
     return { at, seq, nth, from, to, life: reader.text(), caller: reader.text(), rules: reader.text() };
   }
 
-  #mac(payload: Buffer, spelling: string): Buffer {
-    return createHmac('sha256', this.#key).update(spelling).update(payload).digest().subarray(0, POSITION_MAC_BYTES);
+  #keyOf(rest: Buffer, scope: string): Buffer {
+    return createHmac('sha256', this.#key).update(JSON.stringify(scope)).update(rest).digest();
   }
 }
+
+/**
+ * SHA-256 of a secret key and a place: one block of a fixed length, of whose hash a half is returned, so that it cannot be
+ * extended. An HMAC for each event took three quarters of the time of a replay, and left an object to the collector.
+ */
+const macOf = (keyed: Buffer): string => hash('sha256', keyed, 'base64url').slice(0, POSITION_MAC_LENGTH);

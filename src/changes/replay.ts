@@ -28,7 +28,7 @@ export interface ReplayParts {
 }
 
 /** Milliseconds of events that are sent in one go. */
-const SENT_TOGETHER_MS = 1;
+const SENT_TOGETHER_MS = 0.5;
 
 /** Events up to `seq` that `to` sees were sent. */
 type Sent = Pick<FeedPosition, 'to' | 'seq'>;
