@@ -3,7 +3,7 @@
  * them. Races also run the service of another checkout, which must be built, where `--before` names its folder. README.md says what each figure means.
  */
 import { cpus } from 'node:os';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../test/support/run-options.ts';
 import type { Bench } from './support/bench.ts';
 
 const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>> = {
@@ -39,16 +39,20 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   studio: () => import('./studio.ts'),
 };
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seconds: { type: 'string', default: '10' },
-    rounds: { type: 'string', default: '5' },
-    seed: { type: 'string', default: '1' },
-    rows: { type: 'string', default: '1000000' },
-    before: { type: 'string' },
+const { values, positionals } = readOptions(
+  'npm run bench --',
+  {
+    allowPositionals: true,
+    options: {
+      seconds: { type: 'string', default: '10' },
+      rounds: { type: 'string', default: '5' },
+      seed: { type: 'string', default: '1' },
+      rows: { type: 'string', default: '1000000' },
+      before: { type: 'string' },
+    },
   },
-});
+  [`the names: ${Object.keys(FILES).join(', ')}; bench/README.md says what each measures`],
+);
 const names = positionals.length > 0 ? positionals : Object.keys(FILES);
 const unknown = names.filter((name) => !Object.hasOwn(FILES, name));
 if (unknown.length > 0) {

@@ -1,12 +1,12 @@
 /** `npm run sample:movies [-- --url URL]`: loads the 3,201 films into a running service, or into one that it starts and leaves running. */
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { SingleBar } from 'cli-progress';
+import { readOptions } from '../../test/support/run-options.ts';
 import { startServer } from '../support/server.ts';
 import { call, loadFilms } from './client.ts';
 import { readFilms } from './films.ts';
 
-const { values } = parseArgs({
+const { values } = readOptions('npm run sample:movies --', {
   options: {
     url: { type: 'string' },
     data: { type: 'string', default: 'data/movies' },

@@ -2,11 +2,12 @@
  * `npm run test:faults` · `-- --only part-of-a-name` · `--seconds 5` of load in each · `--list`
  * Each scenario has a PostgreSQL and services of its own. Exits with 1 when one does not hold.
  */
-import { parseArgs } from 'node:util';
+
+import { readOptions } from '../support/run-options.ts';
 import { SCENARIOS } from './scenarios/index.ts';
 import { FaultWorld } from './world.ts';
 
-const { values } = parseArgs({
+const { values } = readOptions('npm run test:faults --', {
   options: {
     only: { type: 'string', default: '' },
     seconds: { type: 'string', default: '4' },

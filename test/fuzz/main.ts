@@ -6,10 +6,10 @@
  * `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations;
  * `writes …`: writes alone; `changes …`: feeds; `plans …`: the forms of lists; `solver …`: pairs of policies.
  */
-import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { readServerUrl } from '../../src/database/server-url.ts';
 import { LONG_RUN, startPostgres } from '../support/postgres.ts';
+import { readOptions } from '../support/run-options.ts';
 import { fuzzChanges } from './changes/main.ts';
 import { DoorLane } from './doors/door-lane.ts';
 import type { DoorCounts } from './doors/doors.ts';
@@ -42,20 +42,24 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => number | Pr
 };
 const [first = '', ...others] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
-const { values: options } = parseArgs({
-  args: command === undefined ? process.argv.slice(2) : [],
-  options: {
-    seconds: { type: 'string', default: '60' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    world: { type: 'string' },
-    from: { type: 'string', default: '0' },
-    faults: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    icu: { type: 'boolean', default: false },
-    'no-pglite': { type: 'boolean', default: false },
-    shapes: { type: 'boolean', default: false },
+const { values: options } = readOptions(
+  'npm run fuzz --',
+  {
+    args: command === undefined ? process.argv.slice(2) : [],
+    options: {
+      seconds: { type: 'string', default: '60' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      world: { type: 'string' },
+      from: { type: 'string', default: '0' },
+      faults: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      icu: { type: 'boolean', default: false },
+      'no-pglite': { type: 'boolean', default: false },
+      shapes: { type: 'boolean', default: false },
+    },
   },
-});
+  [`or one of its parts: npm run fuzz -- ${Object.keys(COMMANDS).join(' | ')} --help`],
+);
 const LANES = 2;
 const MOST_DISAGREEMENTS = 3;
 /** The floors, a tenth of what a busy machine does in a second. */

@@ -1,8 +1,8 @@
 /** `npm run fuzz -- changes --seconds 60 --seed 1`: worlds on both databases, under other list rules in each round. */
-import { parseArgs } from 'node:util';
 import type { PageBounds } from '../../../src/changes/change-log.ts';
 import type { Database } from '../../../src/database/contract.ts';
 import { isolatedUrl, LONG_RUN, startPostgres } from '../../support/postgres.ts';
+import { readOptions } from '../../support/run-options.ts';
 import { printShortfalls } from '../floor.ts';
 import { type FeedModules, loadFeedModules } from './feed-modules.ts';
 import { FEED_POLICIES } from './feed-schema.ts';
@@ -53,7 +53,7 @@ class FeedLane {
 }
 
 export async function fuzzChanges(argv: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
+  const { values } = readOptions('npm run fuzz -- changes', {
     args: [...argv],
     options: {
       seconds: { type: 'string', default: '60' },

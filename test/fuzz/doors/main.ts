@@ -2,8 +2,8 @@
  * `npm run fuzz -- writes --seconds 60 --seed 1` · `--writes n` as many instead · `--world n` one world alone · `--from n` the worlds from there
  * on. Exits with 1 when anything disagrees, or too little was compared.
  */
-import { parseArgs } from 'node:util';
 import { LONG_RUN, startPostgres } from '../../support/postgres.ts';
+import { readOptions } from '../../support/run-options.ts';
 import { printShortfalls } from '../floor.ts';
 import { DoorLane } from './door-lane.ts';
 import type { DoorCounts } from './doors.ts';
@@ -13,7 +13,7 @@ import { loadDoors } from './store-modules.ts';
 const LEAST_A_SECOND = 0.3;
 
 export async function fuzzWrites(args: readonly string[]): Promise<number> {
-  const { values: options } = parseArgs({
+  const { values: options } = readOptions('npm run fuzz -- writes', {
     args: [...args],
     options: {
       seconds: { type: 'string', default: '60' },

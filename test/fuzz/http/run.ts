@@ -4,8 +4,8 @@
  */
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
+import { readOptions } from '../../support/run-options.ts';
 import { printShortfalls } from '../floor.ts';
 import { attack } from './attack.ts';
 import type { ChildMessage } from './child.ts';
@@ -28,7 +28,7 @@ interface Sample {
 }
 
 export async function fuzzHttp(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
+  const { values } = readOptions('npm run fuzz -- http', {
     args: [...args],
     options: {
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },

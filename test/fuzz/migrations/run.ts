@@ -3,10 +3,10 @@
  * interrupted somewhere and begun again; nothing is lost unasked, and both databases end alike.
  */
 import assert from 'node:assert/strict';
-import { parseArgs } from 'node:util';
 import type { Database } from '../../../src/database/contract.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { isolatedUrl, LONG_RUN, startPostgres } from '../../support/postgres.ts';
+import { readOptions } from '../../support/run-options.ts';
 import { printShortfalls } from '../floor.ts';
 import { type Counts, MigrationCase } from './check.ts';
 
@@ -33,7 +33,7 @@ export async function runMigrations({ databases, seed, isOver }: MigrationFuzz):
 }
 
 export async function fuzzMigrations(argv: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
+  const { values } = readOptions('npm run fuzz -- migrations', {
     args: [...argv],
     options: {
       seconds: { type: 'string', default: '60' },

@@ -4,8 +4,8 @@
  * buffers of a page that is not compared, `--causes n` the causes after which the run ends · `--embedded` on the
  * embedded database. Exits with 1 when a form disagrees, when a list of ours reads too much, or too little was compared.
  */
-import { parseArgs } from 'node:util';
 import { startPostgres } from '../../support/postgres.ts';
+import { readOptions } from '../../support/run-options.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import type { ProgramCopy } from '../faults/program-copy.ts';
 import { printShortfalls } from '../floor.ts';
@@ -28,7 +28,7 @@ export async function loadPlanDoors(root: ProgramCopy['root'] = ROOT): Promise<P
 }
 
 export async function fuzzPlans(args: readonly string[]): Promise<number> {
-  const { values: options } = parseArgs({
+  const { values: options } = readOptions('npm run fuzz -- plans', {
     args: [...args],
     options: {
       seconds: { type: 'string', default: '60' },

@@ -5,12 +5,13 @@
  * `--embedded` on the embedded database, which holds up everything else in its process. Exits with 1 when anything disagrees, or too little
  * was compared.
  */
-import { inspect, parseArgs } from 'node:util';
+import { inspect } from 'node:util';
 import pg from 'pg';
 import type { Database } from '../../../src/database/contract.ts';
 import { readServerUrl } from '../../../src/database/server-url.ts';
 import { isQueryCanceled } from '../../../src/database/to-store-error.ts';
 import { LONG_RUN, startPostgres } from '../../support/postgres.ts';
+import { readOptions } from '../../support/run-options.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import { type Floor, printShortfalls } from '../floor.ts';
 import { openEmbeddedLane } from '../policies/embedded-lane.ts';
@@ -40,7 +41,7 @@ interface Places {
 }
 
 export async function fuzzQuery(args: readonly string[]): Promise<number> {
-  const { values: options } = parseArgs({
+  const { values: options } = readOptions('npm run fuzz -- query', {
     args: [...args],
     options: {
       seconds: { type: 'string', default: '60' },

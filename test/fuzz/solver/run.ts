@@ -2,7 +2,6 @@
  * `npm run fuzz -- solver --seconds 60 --seed 1`: random pairs of policies. A verdict of the solver must agree with every small world, and
  * the interpreter must decide the worlds that the solver shows as the solver says.
  */
-import { parseArgs } from 'node:util';
 import { parse } from '../../../grammar/parser.ts';
 import { print } from '../../../grammar/printer.ts';
 import type { Expr } from '../../../grammar/syntax.ts';
@@ -14,6 +13,7 @@ import { compileChecked } from '../../../src/policy/compile.ts';
 import type { Action, Catalog, Policy, Related } from '../../../src/policy/types.ts';
 import { smallestWorld } from '../../../src/workbench/smallest-world.ts';
 import { type Id, relatedOf } from '../../oracle/database.ts';
+import { readOptions } from '../../support/run-options.ts';
 import { printShortfalls } from '../floor.ts';
 import type { Setting } from '../policies/policies.ts';
 import { Random } from '../random.ts';
@@ -171,7 +171,7 @@ const shown = (world: World): string =>
 const MOST_UNKNOWN = 0.02;
 
 export function fuzzSolver(argv: readonly string[]): number {
-  const { values } = parseArgs({
+  const { values } = readOptions('npm run fuzz -- solver', {
     args: [...argv],
     options: {
       seconds: { type: 'string', default: '60' },
