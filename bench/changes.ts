@@ -21,6 +21,7 @@ import { Random } from '../test/fuzz/random.ts';
 import { manyPlaces, noFeedObserver } from '../test/support/feed-observer.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
+import { requestsWith } from './support/feed-requests.ts';
 import { record } from './support/figures.ts';
 
 const SUBSCRIBERS = 10_000;
@@ -49,6 +50,8 @@ const RULES = {
 type Rule = keyof typeof RULES;
 
 const schemaOf = (rule: string, changes: boolean): string => `
+roles: [member]
+register: { roles: [member] }
 collections:
   users: {}
   teams: { relations: { memberships: { kind: has_many, collection: memberships, via: team } } }
@@ -416,9 +419,11 @@ async function run({ seconds, rows }: BenchOptions): Promise<void> {
       ['PostgreSQL', server.url, 0.85],
       ['embedded', undefined, 0.75],
     ] as const) {
-      const { creates, patches } = await writesWith(url);
+      const { creates, patches } = await requestsWith((changes) => schemaOf(RULES.owner, changes), url);
+      const own = await writesWith(url);
       note(
-        `with a feed that nobody reads ÷ without, ${place}: creates ${creates.toFixed(2)}, patches ${patches.toFixed(2)} (goal ${goal})`,
+        `requests a second with a feed that nobody reads ÷ without, ${place}: creates ${creates.toFixed(2)}, ` +
+          `patches ${patches.toFixed(2)} (goal ${goal}); without HTTP ${own.creates.toFixed(2)}, ${own.patches.toFixed(2)}`,
       );
     }
     const { seconds: resumed, slower } = await resume(server.url, SUBSCRIBERS);

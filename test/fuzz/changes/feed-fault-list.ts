@@ -42,6 +42,13 @@ export const FEED_FAULTS: readonly Fault[] = [
   fault(EVENTS, 'a related change resets nobody', /\? 'related' : undefined/, '? undefined : undefined'),
   fault(EVENTS, 'a has_one moves unseen', /if \(left\.length === 0\) return \[\];/, 'if (left.length >= 0) return [];'),
   fault(AUDIENCE, 'the groups of two callers are one', /\.map\(permitSpelling\)/, '.map(({ shape }) => shape)'),
+  fault(
+    AUDIENCE,
+    'a group has the masks of another one',
+    /\[\.\.\.all, \.\.\.this\.#sight\.permits/,
+    '[this.#permit, ...this.#sight.permits',
+  ),
+  fault(FEEDS, 'a caller who has changed keeps the former rules', /subscriber\.renew\(\);/, ''),
   fault(AUDIENCE, 'the groups of two filters are one', /\[shape, values\]\),\n {6}members/, 'null),\n      members'),
   fault(AUDIENCE, 'the groups of two choices of fields are one', /\[\.\.\.members\]\.toSorted\(\)/, 'null'),
   fault(AUDIENCE, 'a mask hides nothing', /\? \[\] : \[name\]/, '? [] : []'),
