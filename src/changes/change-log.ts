@@ -70,6 +70,10 @@ export interface PageBounds {
   readonly bytes: number;
 }
 const PAGE: PageBounds = { entries: 500, bytes: 8_388_608 };
+/** Each replay holds a page until its reader has taken the events: about as much as a reader may leave unread. */
+const REPLAY_PAGE_BYTES = 524_288;
+/** The next page may have more entries than one whose bytes were bounded. */
+const PAGE_GROWTH = 1.25;
 /** As many as the lane of slow reads serves. */
 const REPLAYS_READ_AT_ONCE = 3;
 /** Streams that begin within this time share their first page. */
@@ -142,25 +146,27 @@ export class ChangeLog {
       isLive ? work() : this.#replays.run(() => whenServed(work, isWanted));
     const commits = new DividedCommits();
     const range = { from, sources, most: this.#bounds.entries };
-    let page = await inTurn(() => (isLive ? this.#page(range, lane) : this.#firstPage(range)));
+    const bytes = isLive ? this.#bounds.bytes : Math.min(this.#bounds.bytes, REPLAY_PAGE_BYTES);
+    let page = await inTurn(() => (isLive ? this.#page(range, lane) : this.#firstPage(range, bytes)));
     const { now } = page;
     while (page.isCut) {
       const after = page.entries.at(-1)!.seq;
+      const most = Math.min(this.#bounds.entries, Math.ceil(page.entries.length * PAGE_GROWTH));
       const met = commits.unknownOf(page.entries);
       const rest = { after, to: now.snapshot };
       if (met.length > 0) commits.add(await inTurn(() => this.#db.rows(dividedStatement(met, rest), { lane })));
       yield { ...page, now, entries: commits.join(page.entries) };
-      page = await inTurn(() => this.#page({ ...range, rest }, lane));
+      page = await inTurn(() => this.#page({ ...range, most, rest }, lane, bytes));
     }
     yield { ...page, now, entries: commits.join(page.entries) };
   }
 
   /** Streams that resume at once, as after a restart, are at few places, and share the reading, which belongs to no caller. */
-  #firstPage(range: LogRange): Promise<LogPage> {
+  #firstPage(range: LogRange, bytes: number): Promise<LogPage> {
     const key = `${range.from?.text} ${range.sources}`;
     const known = this.#firstPages.get(key);
     if (known !== undefined) return known;
-    const page = asCaller(SERVICE, () => this.#page(range, 'slow'));
+    const page = asCaller(SERVICE, () => this.#page(range, 'slow', bytes));
     const forget = (): boolean => this.#firstPages.delete(key);
     this.#firstPages.set(key, page);
     page.then(() => setTimeout(forget, PAGE_SHARED_MS), forget);
