@@ -122,20 +122,20 @@ export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
   const collection = collectionIn(scope);
   const hasOne = [...collection.relations.values()].some(({ kind }) => kind === 'has_one');
   const keys = [...uniqueColumns(collection), ...uniqueIndexes(collection)];
-  const isTakeable = hasOne || !collection.managed || keys.length > 0 || madeBy(collection) === 'caller';
+  const isTakeable = hasOne || !collection.countsChanges || keys.length > 0 || madeBy(collection) === 'caller';
   return isTakeable ? ['unique_violation'] : [];
 }
 
 /** `no_overlap`, and exclusion constraints of a table that another program owns. */
 export const exclusionProblems = (scope: OperationScope): readonly ProblemCode[] => {
-  const { managed, noOverlap } = collectionIn(scope);
-  return managed && noOverlap === undefined ? [] : ['conflict'];
+  const { countsChanges, noOverlap } = collectionIn(scope);
+  return countsChanges && noOverlap === undefined ? [] : ['conflict'];
 };
 
 /** Triggers of a table that another program owns can reject a delete. */
 export const triggerProblems = (scope: OperationScope): readonly ProblemCode[] => {
-  const { managed, showsErrors } = collectionIn(scope);
-  return managed && !showsErrors ? [] : ['validation_failed'];
+  const { countsChanges, showsErrors } = collectionIn(scope);
+  return countsChanges && !showsErrors ? [] : ['validation_failed'];
 };
 
 /** Given if the rules do not fix the tenant of a list. */

@@ -18,6 +18,10 @@ export interface ActualConstraint {
   readonly columns: readonly string[];
   readonly table?: string;
   readonly onDelete?: string;
+  /** The last column that a foreign key leads to. */
+  readonly referenced?: string | undefined;
+  /** ON UPDATE CASCADE */
+  readonly followsUpdates?: boolean;
   /** PostgreSQL checks it with each statement; if it is unique, any number of rows may have null. */
   readonly isPlain: boolean;
   /** False: rows that are older than the constraint may break it. */
@@ -83,7 +87,12 @@ SELECT t.name, k.conname, k.contype, coalesce(f.name, k.confrelid::regclass::tex
        (SELECT coalesce(json_agg(format('ALTER TABLE %s DROP CONSTRAINT %I', r.conrelid::regclass, r.conname)
                                  ORDER BY r.conrelid::regclass::text, r.conname), '[]')::text
           FROM pg_constraint r
-         WHERE r.contype = 'f' AND r.conparentid = 0 AND k.contype IN ('p', 'u') AND r.conindid = k.conindid)
+         WHERE r.contype = 'f' AND r.conparentid = 0 AND k.contype IN ('p', 'u') AND r.conindid = k.conindid),
+       k.confupdtype = 'c',
+       (SELECT a.attname
+          FROM pg_attribute a
+         WHERE a.attrelid = k.confrelid
+           AND a.attnum = k.confkey[array_upper(k.confkey, 1)])
   FROM pg_constraint k
   JOIN ${tables} AS t ON t.oid = k.conrelid
   JOIN pg_class c ON c.oid = k.conrelid
@@ -192,14 +201,19 @@ export async function readCatalog(db: Queryable, names: Iterable<string> = []): 
 }
 
 function constraintOf(cells: Cells): ActualConstraint {
-  const [name, kind, table, onDelete, isPlain, isValidated, columns, dropsOfUsers] = cells;
+  const [name, kind, table, onDelete, isPlain, isValidated, columns, dropsOfUsers, followsUpdates, referenced] = cells;
   invariant(name != null && columns != null, 'a constraint has a name and columns');
   invariant(kind === 'p' || kind === 'u' || kind === 'f' || kind === 'c', 'the statement asks for these kinds only');
   return {
     name,
     kind,
     columns: readStrings(columns),
-    ...(kind === 'f' && { table: table ?? undefined, onDelete: ON_DELETE_OF_CODE[onDelete ?? ''] }),
+    ...(kind === 'f' && {
+      table: table ?? undefined,
+      onDelete: ON_DELETE_OF_CODE[onDelete ?? ''],
+      referenced: referenced ?? undefined,
+      followsUpdates: followsUpdates === 't',
+    }),
     isPlain: isPlain === 't',
     isValidated: isValidated === 't',
     dropsOfUsers: readStrings(dropsOfUsers),

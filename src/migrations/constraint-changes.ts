@@ -51,11 +51,17 @@ export class ConstraintChanges {
     return (await this.#t.isOnline()) && !this.#t.isOfCluster;
   }
 
-  /** Steps that need columns of other tables, which may be added later than those of this one. */
-  async stepsAfter(): Promise<Step[]> {
+  /** Foreign keys of other tables may need them. */
+  async uniqueSteps(): Promise<Step[]> {
     const steps: Step[] = [];
     for (const columns of this.#t.table.uniques)
       if (this.#uniqueOf(columns) === undefined) steps.push(...(await this.#addUnique(columns)));
+    return steps;
+  }
+
+  /** Steps that need columns of other tables, which may be added later than those of this one. */
+  async stepsAfter(): Promise<Step[]> {
+    const steps: Step[] = [];
     for (const key of this.#t.table.foreignKeys) steps.push(...(await this.#addForeignKey(key)));
     for (const columns of this.#t.table.indexes) {
       if (this.#indexOf(columns) !== undefined) continue;
@@ -204,9 +210,16 @@ export class ConstraintChanges {
     });
   }
 
-  #isKey(key: ForeignKey, { kind, columns, table, onDelete }: ActualConstraint): boolean {
+  #isKey(key: ForeignKey, actual: ActualConstraint): boolean {
+    const { kind, columns, table, onDelete } = actual;
     const isOfColumn = kind === 'f' && sameColumns(columns, this.#t.storedAll(foreignColumns(key).own));
-    return isOfColumn && table === key.table && onDelete === key.onDelete;
+    return isOfColumn && table === key.table && onDelete === key.onDelete && this.#leadsAlike(key, actual);
+  }
+
+  /** A key of ids may follow updates in an adopted table, too. */
+  #leadsAlike({ key, table, isOfValue }: ForeignKey, { referenced, followsUpdates }: ActualConstraint): boolean {
+    const isThere = referenced === this.#t.storedColumn(table, key);
+    return isOfValue ? followsUpdates === true && isThere : followsUpdates !== true || isThere;
   }
 
   #uniqueOf(unique: readonly string[]): ActualConstraint | undefined {
@@ -343,10 +356,11 @@ export class ConstraintChanges {
     if (existing?.isValidated === true) return [];
     const add = addForeignKey(this.#name, key);
     const { own } = foreignColumns(key);
-    if (!this.#t.hasColumns(own)) return [{ sql: add }];
-    const isHeld = actual.constraints.some(({ kind, columns, table, isValidated }) => {
+    const apart = this.#waitsForKey(key) ? ({ apart: 'transaction' } as const) : {};
+    if (!this.#t.hasColumns(own)) return [{ sql: add, ...apart }];
+    const isHeld = actual.constraints.some(({ kind, columns, table, referenced, isValidated }) => {
       const isSame = kind === 'f' && table === key.table && sameColumns(columns, this.#t.storedAll(own));
-      return isSame && isValidated;
+      return isSame && isValidated && referenced === this.#t.storedColumn(table, key.key);
     });
     const orphans = this.#orphans(key);
     const why =
@@ -355,8 +369,14 @@ export class ConstraintChanges {
     if (!isHeld && (await this.#t.exists(orphans))) return [{ sql: add, destructive: why, isImpossible: true }];
     const name = constraintName(this.#name, [key.column], 'fkey');
     if (existing !== undefined) return [validate(this.#t, name, why)];
-    if (!(await this.#t.isOnline())) return [{ sql: add }];
-    return [{ sql: addForeignKeyNotValid(this.#name, key) }, validate(this.#t, name, why)];
+    if (!(await this.#t.isOnline())) return [{ sql: add, ...apart }];
+    return [{ sql: addForeignKeyNotValid(this.#name, key), ...apart }, validate(this.#t, name, why)];
+  }
+
+  /** This migration makes the values there unique, and may do so while the table is in use. */
+  #waitsForKey({ key, table, isOfValue }: ForeignKey): boolean {
+    if (!this.#t.canRunApart || !isOfValue) return false;
+    return this.#t.storedTable(table) !== undefined && !this.#t.isStoredKey(table, this.#t.storedColumn(table, key));
   }
 
   /** The tenants of two tables that are divided by them until this migration: Citus joins their rows by nothing else. */
@@ -367,14 +387,16 @@ export class ConstraintChanges {
   }
 
   /** The condition of rows whose target does not exist. */
-  #orphans({ column, table, key, tenant = this.#storedTenant(table) }: ForeignKey): Sql {
+  #orphans({ column, table, key, isOfValue, tenant = this.#storedTenant(table) }: ForeignKey): Sql {
+    const there = isOfValue ? this.#t.storedColumn(table, key) : key;
+    if (isOfValue && !this.#t.hasStored(table, there)) return raw('false');
     const own = (name: string): Sql => ident(this.#t.actual.name, this.#t.stored(name));
     const stored = own(column);
     const target = this.#t.storedTable(table);
     if (target === undefined) return sql`${stored} IS NOT NULL`;
     const isNew = tenant === undefined || !this.#t.hasStored(table, tenant.references);
     const isOfTenant = isNew ? empty : sql` AND target.${ident(tenant.references)} = ${own(tenant.column)}`;
-    const matching = sql`SELECT 1 FROM ${ident(target)} AS target WHERE target.${ident(key)} = ${stored}${isOfTenant}`;
+    const matching = sql`SELECT 1 FROM ${ident(target)} AS target WHERE target.${ident(there)} = ${stored}${isOfTenant}`;
     return sql`${stored} IS NOT NULL AND NOT EXISTS (${matching})`;
   }
 }

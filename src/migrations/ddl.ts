@@ -49,13 +49,14 @@ export const addUnique = (table: string, columns: readonly string[]): Sql =>
 export function addForeignKey(table: string, key: ForeignKey): Sql {
   const { own, references } = foreignColumns(key);
   return singleStatement(
-    builder().schema.alterTable(table, (t) =>
-      t
+    builder().schema.alterTable(table, (t) => {
+      const made = t
         .foreign([...own], constraintName(table, [key.column], 'fkey'))
         .references([...references])
         .inTable(key.table)
-        .onDelete(key.onDelete),
-    ),
+        .onDelete(key.onDelete);
+      if (key.isOfValue) made.onUpdate('CASCADE');
+    }),
   );
 }
 

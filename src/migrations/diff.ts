@@ -57,6 +57,7 @@ export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
     ...schemas,
     ...plan.steps,
     ...dropTables({ ...input, actual: plan.actual }),
+    ...plan.uniques,
     ...plan.after,
     ...plan.search.steps,
   ];
@@ -79,7 +80,8 @@ const createExclusion = (table: Table, isCluster: boolean): readonly Step[] =>
 
 class TablePlan {
   readonly steps: Step[];
-  /** The steps that follow when all tables exist. */
+  /** The steps that follow when all tables exist: first the unique columns, which foreign keys may need. */
+  readonly uniques: Step[] = [];
   readonly after: Step[] = [];
   readonly search: SearchIndexes;
   /** The tables by their new names, without the foreign keys that are dropped for a move. */
@@ -126,6 +128,7 @@ class TablePlan {
     steps.push(...columns.renames(), ...(await constraints.stepsBefore()), ...(await columns.steps()));
     if (this.#input.keepsExtra === true) steps.push(...columns.relaxations());
     if (this.#input.isCluster) steps.push(...replicate(table, existing));
+    this.uniques.push(...(await constraints.uniqueSteps()));
     this.after.push(...(await constraints.stepsAfter()), ...(await uniqueIndexSteps(diff)));
     this.after.push(...(await exclusionSteps(this.#input.db, diff, this.#input.isCluster)));
     await this.search.addTo(constraints);
@@ -144,6 +147,7 @@ class TablePlan {
     this.steps.push(...columns.renames(), ...(await columns.steps()));
     const create = this.#statementsOf({ ...table, uniques: [] });
     this.steps.push(...moveRows({ actual: existing, wanted: table, create, hasRows, undeclared }));
+    this.uniques.push(...(await constraints.uniqueSteps()));
     this.after.push(...(await constraints.stepsAfter()), ...(await uniqueIndexSteps(moved)));
     this.after.push(...createExclusion(table, this.#input.isCluster));
     await this.search.addTo(constraints);
@@ -172,10 +176,18 @@ class TablePlan {
     const storedTable = (name: string): string | undefined =>
       this.actual.has(name) ? (this.#formerNames.get(name) ?? name) : undefined;
     const hasStored = (name: string, column: string): boolean => this.actual.get(name)?.columns.has(column) === true;
+    const storedColumn = (name: string, column: string): string => {
+      const was = this.#input.wanted.get(name)?.columns.find((each) => each.name === column)?.was;
+      return !hasStored(name, column) && was !== undefined && hasStored(name, was) ? was : column;
+    };
+    const isStoredKey = (name: string, column: string): boolean =>
+      this.actual.get(name)?.constraints.some(({ kind, columns }) => kind !== 'f' && columns.join() === column) ===
+      true;
     const storedTenant = (name: string): string | undefined => tenantColumnOf(this.actual.get(name));
     const actual = { ...existing, name: storedTable(table.name) ?? table.name };
     const options = { ...this.#input, canRunApart };
-    return new TableDiff({ db: this.#input.db, table, actual, storedTable, hasStored, storedTenant, options });
+    const known = { storedTable, hasStored, storedColumn, isStoredKey, storedTenant };
+    return new TableDiff({ db: this.#input.db, table, actual, ...known, options });
   }
 }
 

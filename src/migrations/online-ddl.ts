@@ -55,7 +55,8 @@ export function addForeignKeyNotValid(table: string, key: ForeignKey): Sql {
   const name = ident(constraintName(table, [key.column], 'fkey'));
   const target = sql`${tableIdent(key.table)} (${columnList(references)})`;
   const add = sql`ALTER TABLE ${tableIdent(table)} ADD CONSTRAINT ${name}`;
-  return sql`${add} FOREIGN KEY (${columnList(own)}) REFERENCES ${target} ON DELETE ${raw(key.onDelete)} NOT VALID`;
+  const actions = raw(`ON DELETE ${key.onDelete}${key.isOfValue ? ' ON UPDATE CASCADE' : ''}`);
+  return sql`${add} FOREIGN KEY (${columnList(own)}) REFERENCES ${target} ${actions} NOT VALID`;
 }
 
 interface AttachedIndex {

@@ -27,6 +27,10 @@ interface TableDiffInput {
   readonly storedTable: (name: string) => string | undefined;
   /** The database has the column; the table has its name of the schema. */
   readonly hasStored: (table: string, column: string) => boolean;
+  /** The name of the column in the database; the table has its name of the schema. */
+  readonly storedColumn: (table: string, column: string) => string;
+  /** The column of the database tells the rows of the table apart now. */
+  readonly isStoredKey: (table: string, column: string) => boolean;
   /** The column that decides where the rows of a table are stored now. */
   readonly storedTenant: (table: string) => string | undefined;
   readonly options: TableDiffOptions;
@@ -39,6 +43,8 @@ export class TableDiff {
   readonly alter: Sql;
   readonly storedTable: TableDiffInput['storedTable'];
   readonly hasStored: TableDiffInput['hasStored'];
+  readonly storedColumn: TableDiffInput['storedColumn'];
+  readonly isStoredKey: TableDiffInput['isStoredKey'];
   readonly storedTenant: TableDiffInput['storedTenant'];
   readonly #db: Queryable;
   readonly #options: TableDiffOptions;
@@ -46,8 +52,11 @@ export class TableDiff {
   readonly #renamed = new Map<string, string>();
   #size: Promise<TableSize> | undefined;
 
-  constructor({ db, table, actual, storedTable, hasStored, storedTenant, options }: TableDiffInput) {
+  constructor({ db, table, actual, storedTable, ...known }: TableDiffInput) {
+    const { hasStored, storedColumn, isStoredKey, storedTenant, options } = known;
     this.hasStored = hasStored;
+    this.storedColumn = storedColumn;
+    this.isStoredKey = isStoredKey;
     this.storedTenant = storedTenant;
     this.#db = db;
     this.#options = options;
@@ -92,6 +101,10 @@ export class TableDiff {
   /** Citus cannot rename constraints of distributed tables. */
   get canRename(): boolean {
     return !this.#options.isCluster || this.table.tenantLayout === undefined;
+  }
+
+  get canRunApart(): boolean {
+    return this.#options.canRunApart;
   }
 
   /** Nodes of a cluster have the rows. */

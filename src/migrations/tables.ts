@@ -68,6 +68,8 @@ export interface ForeignKey {
   /** The column there that holds the id. */
   readonly key: string;
   readonly onDelete: 'CASCADE' | 'RESTRICT' | 'SET NULL' | 'NO ACTION';
+  /** The key is another unique column than that of the ids, whose changes the column follows. */
+  readonly isOfValue?: true;
   /** The columns that hold the tenant, here and there; first in the key, so that both rows have one tenant. */
   readonly tenant?: { readonly column: string; readonly references: string };
 }
@@ -237,6 +239,8 @@ function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schem
   const target = targetOf(schema, relation);
   const { column: key } = keyOf(target);
   const onDelete = ON_DELETE[relation.onDelete];
+  if (relation.references !== undefined)
+    return { column, table: target.table, key: relation.references.column, onDelete, isOfValue: true };
   const [own] = tenantColumnsOf(collection);
   const [references] = tenantColumnsOf(target);
   if (own === undefined || references === undefined) return { column, table: target.table, key, onDelete };
@@ -347,10 +351,16 @@ function foldedColumnOf({ column }: Field, was: string | undefined): Column {
   return { name: foldedColumn(column), type: 'text', required: false, foldedFrom: column, was: former };
 }
 
-const referenceColumnOf = ({ column, needed }: BelongsTo, target: Collection): Column => ({
-  ...idColumnOf(target),
+const referenceColumnOf = ({ column, needed, references }: BelongsTo, target: Collection): Column => ({
+  ...(references === undefined ? idColumnOf(target) : valueColumnOf(target.fields.get(references.field)!)),
   name: column,
   required: needed,
+});
+
+/** A column that holds values of the field. */
+const valueColumnOf = (field: Field): Pick<Column, 'type' | 'textForm'> => ({
+  type: columnTypeOfField(field),
+  textForm: FIELD_KINDS[field.type].text,
 });
 
 /** A column that holds ids of the collection. */

@@ -1,6 +1,7 @@
 /** The rows of a collection as text that follows FROM. */
 import { memoizedBy } from '../memoized.ts';
 import { empty, ident, join, quotedText, raw, type Sql, sql, tableIdent } from '../sql.ts';
+import { foldedColumn } from './fold.ts';
 import {
   type BelongsTo,
   type CatalogCollection,
@@ -92,10 +93,10 @@ function rowsWith(collection: CatalogCollection, joins: Sql, idOf: (relation: Be
   if (isStored) return tableIdent(table);
   const columns = [
     made === undefined ? ident('s', key) : sql`${made} AS ${ident(key)}`,
-    ...Array.from(
-      fields.values(),
-      (field) => sql`${readAsField(ident('s', field.column), field)} AS ${ident(field.column)}`,
-    ),
+    ...[...fields.values()].flatMap((field) => [
+      sql`${readAsField(ident('s', field.column), field)} AS ${ident(field.column)}`,
+      ...(field.search ? [ident('s', foldedColumn(field.column))] : []),
+    ]),
     ...belongsTos.map((relation) => sql`${idOf(relation)} AS ${ident(relation.column)}`),
   ];
   return sql`(SELECT ${join(columns, ', ')} FROM ${tableIdent(table)} AS s${joins})`;

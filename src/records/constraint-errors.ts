@@ -73,7 +73,7 @@ export function toRefusal(error: unknown, collection: Collection): unknown {
 /** The refusal for an error that a table's owner causes: a trigger raises, or a column or a right is missing. */
 export function ownersRefusal(error: unknown, collection: Collection): unknown {
   if (error instanceof StoreError && error.kind === 'raised') return raised(collection, error.cause);
-  if (collection.managed || !(error instanceof Error)) return error;
+  if (collection.countsChanges || !(error instanceof Error)) return error;
   if (isDenied(error)) return forbidden();
   return isUnheld(error) ? unheld(collection, error) : error;
 }

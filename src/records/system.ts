@@ -1,10 +1,11 @@
 /** Records that the program itself writes and reads (registration, the command line), without a policy. */
 import type { Queryable, Transaction } from '../database/contract.ts';
+import { valueReferringTo } from '../policy/stored-rows.ts';
 import type { Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { newRecordId } from '../record-id.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
-import type { Collection, Default, Field, Schema } from '../schema/model/model.ts';
+import type { BelongsTo, Collection, Default, Field, Schema } from '../schema/model/model.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
 import type { Store } from './access-context.ts';
 import { recordKeyIn, recordKeyOf } from './record-key.ts';
@@ -34,7 +35,7 @@ export async function insertSystem(
   const own: ColumnValue = { column: key.column, type: key.type, value: id };
   const all = withFoldedCopies(collection, [own, ...systemValues(store.schema, collection, values)]);
   const columns = all.map(({ column }) => ident(column));
-  const cells = all.map(({ type, value }) => sql`${param(type, value)}`);
+  const cells = all.map(({ type, value, references }) => valueReferringTo(sql`${param(type, value)}`, { references }));
   await tx.run(sql`
     INSERT INTO ${everyTenant(store.schema).into(name, 't')} (${join(columns, ', ')})
     VALUES (${join(cells, ', ')})`);
@@ -65,13 +66,14 @@ function defaultValue(otherwise: Default | undefined): unknown {
   return otherwise?.kind === 'auth' ? undefined : valueOfDefault(otherwise, datetimeOf(new Date()));
 }
 
-type NamedColumn = Pick<Field, 'name' | 'column'>;
+type NamedColumn = Pick<Field, 'name' | 'column'> & Partial<Pick<BelongsTo, 'references'>>;
 
 function systemValues(schema: Schema, collection: Collection, given: SystemValues): readonly ColumnValue[] {
   const values: ColumnValue[] = [];
   const push = (member: NamedColumn, type: ColumnValue['type'], otherwise: Default | undefined) => {
     const value = given[member.name] ?? defaultValue(otherwise);
-    if (value !== undefined) values.push({ column: member.column, type, value: value as ColumnValue['value'] });
+    const { column, references } = member;
+    if (value !== undefined) values.push({ column, type, value: value as ColumnValue['value'], references });
   };
   for (const field of collection.fields.values()) push(field, FIELD_KINDS[field.type].sqlType, field.default);
   for (const relation of collection.relations.values())

@@ -10,8 +10,8 @@ import { VERSION_COLUMN } from '../schema/model/stored-names.ts';
 import { ident, raw, type Sql } from '../sql.ts';
 
 /** The changes of the row named `alias`, as `Versions` takes them; NULL if its table does not count them. */
-export const versionColumn = ({ managed }: Pick<Collection, 'managed'>, alias: string): Sql =>
-  managed ? ident(alias, VERSION_COLUMN) : raw('NULL');
+export const versionColumn = ({ countsChanges }: Pick<Collection, 'countsChanges'>, alias: string): Sql =>
+  countsChanges ? ident(alias, VERSION_COLUMN) : raw('NULL');
 /** The number of cells that a version adds before the record. */
 export const VERSION_WIDTH = 1;
 

@@ -17,6 +17,8 @@ const relation = (text: string): string => `collections:\n  b: {}\n  a:\n    rel
 const ofOwner = (text: string): string =>
   'collections:\n  b:\n    fields: { name: string, code: { type: string, unique: true } }\n' +
   `  a:\n    managed: false\n    timestamps: none\n    relations:\n      r: ${text}\n`;
+const managed = (text: string, of = 'managed: true'): string =>
+  `collections:\n  b:\n    ${of}\n    fields: { code: { type: string, unique: true } }\n  a:\n    relations:\n      r: ${text}\n`;
 /** A key of the members `n` (an int) and `f` (a float). */
 const composite = (id: string, more = '', managed = 'false'): string =>
   `collections:\n  a:\n    managed: ${managed}\n    timestamps: none\n    ${id}\n    fields: { n: int, m: int, f: float }\n${more}`;
@@ -474,9 +476,48 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['not_for_managed'],
   },
   {
-    about: 'a managed column of other values than ids',
-    text: relation('{ kind: belongs_to, collection: users, ⟦references: email }'),
-    codes: ['not_for_managed'],
+    about: 'a managed column of values that a record may lack',
+    text: managed('{ kind: belongs_to, collection: b, ⟦references: code }'),
+    codes: ['invalid_references'],
+    says: 'add `required: true`',
+  },
+  {
+    about: 'a managed column of values of a table of another owner',
+    text: managed('{ kind: belongs_to, collection: b, ⟦references: code }', 'managed: false\n    timestamps: none'),
+    codes: ['invalid_references'],
+    says: 'is not managed',
+  },
+  {
+    about: 'a history of rows that have other values than ids',
+    text: managed('{ kind: belongs_to, collection: users, ⟦references: email }\n    history: true'),
+    codes: ['invalid_references'],
+    says: '`history` keeps rows',
+  },
+  {
+    about: 'a collection of the service with other values than ids',
+    text: 'collections:\n  users:\n    relations:\n      r: { kind: belongs_to, collection: users, ⟦references: email }\n',
+    codes: ['invalid_references'],
+  },
+  {
+    about: 'a condition of an index on a column of other values than ids',
+    text: managed(
+      "{ kind: belongs_to, collection: users, references: email, unique: { where: '⟦@record.r is not null' } }",
+    ),
+    codes: ['not_for_index'],
+  },
+  {
+    about: 'a place of other values than ids',
+    text: managed(
+      '{ kind: belongs_to, collection: users, references: email }\n    fields: { x: int, y: int }\n    no_overlap: { on: [⟦r], from: x, to: y }',
+    ),
+    codes: ['no_overlap_on'],
+  },
+  {
+    about: 'a feed that reads rows which have other values than ids',
+    text: `${managed('{ kind: belongs_to, collection: users, references: email }')}  c:\n    relations: { a: { kind: belongs_to, collection: a } }
+    ⟦changes: true\n    access: { list: '@record.a.r = @request.auth.id', read: true }\n`,
+    codes: ['not_logged'],
+    says: '`references`',
   },
   {
     about: 'a reference by a field that is not unique',

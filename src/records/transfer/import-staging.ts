@@ -346,7 +346,9 @@ export class ImportStaging {
       const column = ident(copy);
       return sql`${column} = CASE WHEN ${isGiven(name)} THEN s.${column} ELSE t.${column} END`;
     });
-    const version = this.#collection.managed ? [sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`] : [];
+    const version = this.#collection.countsChanges
+      ? [sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`]
+      : [];
     const rows = this.#staged.stored(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
     return this.#tx.run(
       sql`UPDATE ${rows.set([...set, ...copies, ...version], sql`s._is_stored AND ${this.#isSame}`)}`,

@@ -132,7 +132,7 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const { references } = input;
   const writesMore = input.links.length + input.hasOnes.length + relations.length > 0;
   // A statement never names two tenants.
-  if (input.errors.length > 0 || writesMore || !access.collection.managed || !mayBeOfTenant(writer, 'create'))
+  if (input.errors.length > 0 || writesMore || !access.collection.countsChanges || !mayBeOfTenant(writer, 'create'))
     return undefined;
   const permits = [permit, ...members.map((member) => member.permit)];
   const writing = newRecord(access, id, input);
@@ -193,7 +193,7 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
   const { store, q, access } = reading;
   const writing = newRecord(access, id, input);
   const conditions = conditionsOf(creation, reading);
-  if (!access.collection.managed) return createOwned(reading, creation, { writing, conditions });
+  if (!access.collection.countsChanges) return createOwned(reading, creation, { writing, conditions });
   const statement = { writing, condition: join(conditions, ' AND '), returning: raw('1') };
   const judged = store.isCluster ? await judgeInsert(reading, { writing, conditions }) : undefined;
   const insert = judged === undefined ? insertStatement(reading, statement) : insertDecided(reading, statement);

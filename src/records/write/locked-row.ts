@@ -50,9 +50,9 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow |
   const { collection, strength, conditions, isOpen, consultsOthers } = lock;
   const given = isOpen ? [] : conditions.slice(0, 1);
   const forUpdate = sql` FOR ${raw(strength)}`;
-  const { managed, hasNoRowLocks } = reading.store.shape(collection).collection;
+  const { countsChanges, hasNoRowLocks } = reading.store.shape(collection).collection;
   if (hasNoRowLocks) return lockId(reading, lock);
-  if (managed && !consultsOthers && !reading.access.permit(collection, 'read').consultsOthers)
+  if (countsChanges && !consultsOthers && !reading.access.permit(collection, 'read').consultsOthers)
     return (await readRow(reading, lock, given, forUpdate)) ?? refusedRow(reading, lock);
   const found = await reading.q.rows(sql`
     SELECT 1
@@ -89,12 +89,12 @@ async function readRow(
   const { collection, id, conditions } = lock;
   const { store, q, access } = reading;
   const versions = await store.versions(q);
-  const { kind, managed } = store.shape(collection).collection;
+  const { kind, countsChanges } = store.shape(collection).collection;
   const roles = kind === 'users' ? ident(STORED, 'roles') : raw(`'{}'`);
-  const view = managed ? undefined : new RecordView(store, access, { collection, tenant: reading.tenant });
+  const view = countsChanges ? undefined : new RecordView(store, access, { collection, tenant: reading.tenant });
   const questions = [readable(access, collection, STORED), ...conditions].map((condition) => sql`(${condition})`);
   const [cells] = await q.rows(sql`
-    SELECT ${join([versionColumn({ managed }, STORED), roles, ...questions, ...(view ? [view.columns(STORED)] : [])], ', ')}
+    SELECT ${join([versionColumn({ countsChanges }, STORED), roles, ...questions, ...(view ? [view.columns(STORED)] : [])], ', ')}
       FROM ${scopeOf(reading)
         .from(collection, STORED)
         .where(hasId(reading, lock), ...given)}${strength}`);
@@ -198,7 +198,7 @@ export class LockedUpdate {
   async write(reading: Reading, writing: Writing, given?: Sql): Promise<boolean> {
     const { now } = reading.access;
     const conditions = given === undefined ? this.#conditionsFor(reading, writing) : [given];
-    if (!reading.store.shape(this.#target.collection).collection.managed) {
+    if (!reading.store.shape(this.#target.collection).collection.countsChanges) {
       const { id, holds } = await updateOwned(reading, { ...this.#target, now, writing, conditions });
       // The row is written, and does not become a record that the rules and the checks allow.
       if (id !== undefined && holds.includes(false)) throw this.#refusalOfStored(holds);

@@ -11,7 +11,16 @@ import { passesCreate, passesUpdate } from './checks.ts';
 import { type Data, readInput } from './input.ts';
 import { changedBy, type PlannedWrite, storedRow } from './row-in-process.ts';
 import { writingOf } from './update.ts';
-import { changedColumns, insertStatement, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
+import {
+  changedColumns,
+  insertJudgement,
+  insertStatement,
+  STORED,
+  updateJudgement,
+  updateStatement,
+  WRITTEN,
+  type Writing,
+} from './written-row.ts';
 
 /** `reading.q` is a transaction: finding the holder of a has_one locks it. */
 export async function plannedUpdate(reading: Reading, stored: Row, data: Data): Promise<PlannedWrite> {
@@ -40,22 +49,23 @@ interface PlannedStatement {
   readonly violations: readonly Permit[];
 }
 
-/** The statement that decides and writes an update. */
+/** The statement that decides an update; it also writes it where the row has its values as they are. */
 export function plannedStatement(reading: Requested, { id, writing, permits, violations }: PlannedStatement): Sql {
   const changed = changedColumns(reading.access.collection, writing);
   const conditions = [
     ...permits.map(({ update }) => update.allows(STORED, WRITTEN, changed)),
     ...violations.map((violation) => passesUpdate(violation, changed)),
   ];
-  const condition = join(conditions, ' AND ');
   const { collection, now } = reading.access;
-  return updateStatement(reading, { collection: collection.name, id, now, writing, condition, returning: raw('1') });
+  const update = { collection: collection.name, id, now, writing };
+  if (!collection.countsChanges) return updateJudgement(reading, { ...update, conditions });
+  return updateStatement(reading, { ...update, condition: join(conditions, ' AND '), returning: raw('1') });
 }
 
-/** The statement that decides and writes a create. */
+/** The statement that decides a create, and also writes it as above. */
 export function plannedInsertion(reading: Omit<Reading, 'q'>, planned: Omit<PlannedStatement, 'id'>): Sql {
   const { writing, permits, violations } = planned;
   const conditions = [...permits.map((permit) => permit.where(WRITTEN)), ...violations.map(passesCreate)];
-  const condition = join(conditions, ' AND ');
-  return insertStatement(reading, { writing, condition, returning: raw('1') });
+  if (!reading.access.collection.countsChanges) return insertJudgement(reading, { writing, conditions });
+  return insertStatement(reading, { writing, condition: join(conditions, ' AND '), returning: raw('1') });
 }

@@ -87,7 +87,7 @@ export const idsOf = (records: RecordsByCollection, collection: string): readonl
 async function removeInOneStatement(writer: StatementWriter, request: RemoveRequest): Promise<boolean> {
   const { store, access } = writer;
   const { collection } = access;
-  if (!collection.managed || isFollowed(store.schema, collection.name)) return false;
+  if (!collection.countsChanges || isFollowed(store.schema, collection.name)) return false;
   const accepted = await acceptedCounts(writer, request);
   if (accepted === undefined) return false;
   const permit = access.permit(collection.name, 'delete');

@@ -88,9 +88,9 @@ async function knownUpdate(writer: StatementWriter, change: Change): Promise<Kno
   const writesMore = input.links.length + input.hasOnes.length > 0;
   // A change of a user has to be followed by hooks in its transaction.
   // The owner of a table may change the row that is written, and counts no changes.
-  const { kind, managed, history } = access.collection;
+  const { kind, countsChanges, history } = access.collection;
   // An entry of a history in a table of its own needs the locked row.
-  const isPlain = kind !== 'users' && managed && history?.table === undefined;
+  const isPlain = kind !== 'users' && countsChanges && history?.table === undefined;
   if (hasErrors || writesMore || !isPlain) return undefined;
   const counts = await acceptedCounts(writer, change);
   if (counts === undefined) return undefined;

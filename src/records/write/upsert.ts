@@ -102,7 +102,7 @@ async function findRecord(
   const reading = withinTenant(asked, tenant);
   const conditions = keyConditions(reading, field, values);
   if (conditions === undefined) return undefined;
-  const isLocked = 'inTransaction' in q && collection.managed;
+  const isLocked = 'inTransaction' in q && collection.countsChanges;
   const scope = scopeOf(reading);
   const rows = isLocked ? scope.lockable(collection.name, 't') : scope.from(collection.name, 't');
   const isReadable = [

@@ -165,16 +165,17 @@ export const assignmentsOf = (collection: Stamped, { writing, now }: Pick<RowUpd
 ];
 
 /** Which conditions hold for an update that would be made, of a row that this transaction has locked. */
-export function judgeUpdate(
-  reading: Reading,
-  { conditions, ...update }: RowUpdate & Judged,
-): Promise<readonly boolean[]> {
+export const judgeUpdate = (reading: Reading, asked: RowUpdate & Judged): Promise<readonly boolean[]> =>
+  judge(reading.q, updateJudgement(reading, asked));
+
+/** Selects a column for each condition. */
+export function updateJudgement(reading: Requested, { conditions, ...update }: RowUpdate & Judged): Sql {
   const { collection } = reading.store.shape(update.collection);
   const stored = scopeOf(reading).from(update.collection, STORED);
   const of = { schema: reading.store.schema, collection };
   const written = changedRow(stored.related, of, { ...update, conditions });
   const both = stored.beside(sql`LATERAL (${written}) AS ${ident(WRITTEN)}`);
-  return judge(reading.q, judgement(conditions, both.where(recordKeyOf(collection).is(STORED, update.id))));
+  return judgement(conditions, both.where(recordKeyOf(collection).is(STORED, update.id)));
 }
 
 const UPDATED_AT = 'updated_at';
@@ -189,17 +190,18 @@ const UPDATED_AT = 'updated_at';
  */
 export const touched = (collection: Stamped, alias: string, now: string | Place<never>): readonly Sql[] => [
   ...updatedColumns(collection).map((column) => setTime({ column, alias }, now)),
-  ...(collection.managed ? [nextVersion(alias)] : []),
+  ...(collection.countsChanges ? [nextVersion(alias)] : []),
 ];
 
 /** A change of a record's members alone changes its row. */
-export const isTouched = (collection: Stamped): boolean => collection.managed || updatedColumns(collection).length > 0;
+export const isTouched = (collection: Stamped): boolean =>
+  collection.countsChanges || updatedColumns(collection).length > 0;
 
 /** The same for an account. Its columns have the names of its fields. */
 export const touchedAccount = (now: string): Sql =>
   sql`${setTime({ column: UPDATED_AT, alias: 'users' }, now)}, ${nextVersion('users')}`;
 
-type Stamped = Pick<Collection, 'fields' | 'managed'>;
+type Stamped = Pick<Collection, 'fields' | 'countsChanges'>;
 
 /** None where records have no `updated_at`. */
 function updatedColumns({ fields }: Stamped): readonly string[] {

@@ -196,11 +196,9 @@ const belongsTo = z.strictObject({
   column: key(z.string(), 'the column of the table; default: the name of the relation and `_id`', {
     examples: ['cust_no'],
   }),
-  references: key(
-    z.string(),
-    'the unique field of the other collection whose values the column of a table with `managed: false` has; default: the id',
-    { examples: ['code'] },
-  ),
+  references: key(z.string(), 'the unique field of the other collection whose values the column has; default: the id', {
+    examples: ['code'],
+  }),
   fields: key(
     z.array(z.string()).min(2),
     'the members of this collection that hold the key of the other one, where that has several members, in its order',

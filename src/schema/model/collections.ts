@@ -16,7 +16,7 @@ import { softDeleteOf } from './kept/soft-delete.ts';
 import { feedOf } from './logged-tables.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Key, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
-import { referencedColumn } from './referenced-columns.ts';
+import { checkManagedReferences, hasValueReferences, referencedColumn } from './referenced-columns.ts';
 import { titleFieldOf } from './title-field.ts';
 import { checkUnmanaged, storedMembers } from './unmanaged.ts';
 
@@ -73,6 +73,7 @@ export function declareCollections(
   for (const draft of drafts.values()) checkColumns(draft, report);
   checkTables(drafts, report);
   checkUnmanaged(drafts.values(), report);
+  for (const draft of drafts.values()) checkManagedReferences(draft, drafts, report);
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
   const collections = new Map(
@@ -85,6 +86,7 @@ export function declareCollections(
         kind,
         table: tableOf({ name, shape }),
         managed,
+        countsChanges: managed && !hasValueReferences(members),
         showsErrors: shape.errors === 'shown',
         ...feedOf({ shape, path: draft.path }, report),
         ...historyOf({ shape, kind, path: draft.path, table: tableOf({ name, shape }) }, report),

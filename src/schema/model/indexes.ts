@@ -51,8 +51,10 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
     // The primary key of a distributed collection begins with its tenant.
     if (relation.kind !== 'belongs_to' || isTenant(collection, relation.name)) continue;
     // An index on values of another field has not the order of the ids.
-    if (relation.references !== undefined) continue;
-    if (relation.columns === undefined) add(relation.column, 'reference');
+    if (relation.references !== undefined) {
+      if (!relation.unique)
+        definitions.push({ columns: [relation.column], serves: undefined, unique: false, because: 'reference' });
+    } else if (relation.columns === undefined) add(relation.column, 'reference');
     else definitions.push({ columns: relation.columns, serves: undefined, unique: false, because: 'reference' });
   }
   for (const column of wantedBy(collection, catalog)) add(column, 'policy');

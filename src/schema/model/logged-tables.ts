@@ -183,7 +183,12 @@ export function checkFeeds(schema: FeedSchema, report: Report): void {
     if (collection.feed === undefined) continue;
     const path = ['collections', collection.name, 'changes'];
     for (const { source } of tablesBehind(collection, schema)) {
-      if (byName.get(source)?.managed !== false) continue;
+      const of = byName.get(source);
+      if (of?.managed === true && !of.countsChanges) {
+        const message = `the rules of the feed read \`${source}\`, whose rows have other values of related records than their ids (\`references\`); remove it`;
+        report({ code: 'not_logged', message, path, at: 'key' });
+      }
+      if (of?.managed !== false) continue;
       const message =
         source === collection.name
           ? 'the table is not managed, so the service adds no trigger that would write the change log; remove it'

@@ -180,8 +180,10 @@ export interface Collection extends CatalogCollection {
   readonly checks: readonly Check[];
   /** Null: its table is on one machine. */
   readonly tenantLayout: TenantLayout | null;
-  /** False: another program owns the table, which no migration changes and which counts no changes of its rows. */
+  /** False: another program owns the table, which no migration changes. */
   readonly managed: boolean;
+  /** Each row has the number of its changes, and has its references as ids. */
+  readonly countsChanges: boolean;
   /** The writes that the database takes from the service; undefined: all. */
   readonly writes?: Readonly<Record<'create' | 'update' | 'delete', boolean>>;
   /** PostgreSQL cannot lock the rows of the view, such as of an outer join. */
@@ -303,7 +305,7 @@ export type UniqueMember = Pick<Field, 'unique' | 'uniqueWithin' | 'uniqueKey'>;
 export type UniqueField = Field | BelongsTo;
 
 /** The members by which a record can be found and written. A key with a condition finds only some records. */
-export function uniqueFieldsOf({ fields, relations, kind, managed }: Collection): readonly UniqueField[] {
+export function uniqueFieldsOf({ fields, relations, kind, countsChanges }: Collection): readonly UniqueField[] {
   // Registering makes users, and uploads make files.
   if (kind !== 'plain') return [];
   const references = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
@@ -312,7 +314,7 @@ export function uniqueFieldsOf({ fields, relations, kind, managed }: Collection)
       isUniqueMember(member) &&
       !member.readOnly &&
       member.uniqueKey?.where === undefined &&
-      (managed || !('kind' in member)),
+      (countsChanges || !('kind' in member)),
   );
 }
 

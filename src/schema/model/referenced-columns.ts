@@ -30,3 +30,44 @@ export function referencedColumn(
   report({ code: 'invalid_references', message, path: [...path, 'references'], replacement: near });
   return undefined;
 }
+
+interface ReferringDraft extends ReferencedCollection {
+  readonly kind: Collection['kind'];
+  readonly path: Path;
+}
+
+/** Some rows have another value of a related record than its id. */
+export const hasValueReferences = ({ relations }: Pick<Collection, 'relations'>): boolean =>
+  [...relations.values()].some((relation) => relation.kind === 'belongs_to' && relation.references !== undefined);
+
+/** Keys whose copies of a row have its columns as they are. */
+const COPYING = ['changes', 'history', 'soft_delete', 'distribute'] as const;
+
+/** Migrations make the column and its foreign key, so each record of the other collection must have a value. */
+export function checkManagedReferences(
+  { kind, shape, path, name }: ReferringDraft,
+  others: ReadonlyMap<string, ReferringDraft>,
+  report: Report,
+): void {
+  if (shape.managed === false) return;
+  for (const [own, relation] of Object.entries(shape.relations ?? {})) {
+    if (relation.kind !== 'belongs_to' || relation.references === undefined || relation.references === 'id') continue;
+    const target = others.get(relation.collection);
+    const invalid = (message: string): void =>
+      report({ code: 'invalid_references', message, path: [...path, 'relations', own, 'references'], at: 'key' });
+    const copying = COPYING.find((key) => shape[key] !== undefined && shape[key] !== false);
+    if (kind !== 'plain') invalid(`\`${name}\` is a collection of the service, whose references are ids; remove it`);
+    else if (copying !== undefined)
+      invalid(
+        `\`${copying}\` keeps rows with the ids that they refer to, and this column has other values; remove one of them`,
+      );
+    else if (target?.shape.managed === false)
+      invalid(
+        `the table of \`${relation.collection}\` is not managed, so only another such table refers to its values; remove it`,
+      );
+    else if (target?.fields.get(relation.references)?.required === false)
+      invalid(
+        `no record could refer to one of \`${relation.collection}\` without a \`${relation.references}\`; add \`required: true\` to that field`,
+      );
+  }
+}

@@ -28,16 +28,12 @@ export function checkUnmanaged(declared: Iterable<DeclaredCollection>, report: R
   }
 }
 
-/** Migrations give a column the type of its field, and references hold ids. */
-function reportOwners({ shape: { fields = {}, relations = {} }, path }: DeclaredCollection, report: Report): void {
-  const invalid = (key: string, place: Path): void => {
-    const message = `\`${key}\` is for the tables of other programs, which have \`managed: false\`; remove it`;
-    report({ code: 'not_for_managed', message, path: [...path, ...place, key], at: 'key' });
-  };
+/** Migrations give a column the type of its field. */
+function reportOwners({ shape: { fields = {} }, path }: DeclaredCollection, report: Report): void {
+  const message = '`stored_as` is for the tables of other programs, which have `managed: false`; remove it';
   for (const [name, field] of Object.entries(fields))
-    if (typeof field !== 'string' && field.stored_as !== undefined) invalid('stored_as', ['fields', name]);
-  for (const [name, relation] of Object.entries(relations))
-    if (relation.kind === 'belongs_to' && relation.references !== undefined) invalid('references', ['relations', name]);
+    if (typeof field !== 'string' && field.stored_as !== undefined)
+      report({ code: 'not_for_managed', message, path: [...path, 'fields', name, 'stored_as'], at: 'key' });
 }
 
 function* misplaced({

@@ -64,10 +64,16 @@ class Reader {
     const field = fields.get(name);
     if (field !== undefined && PLACES.has(field.type)) return field;
     const relation = relations.get(name);
-    if (relation?.kind === 'belongs_to') return relation;
+    if (relation?.kind === 'belongs_to' && relation.references === undefined) return relation;
+    if (relation?.kind === 'belongs_to') return this.#reportReferences(name, path);
     if (field === undefined && relation === undefined) return this.#unknown(name, path);
     const found = field === undefined ? `a ${relation!.kind}` : describeType(field.type);
     const message = `expected a belongs_to, or a field of the type ${[...PLACES].join(', ')}; \`${name}\` is ${found}`;
+    return this.#reading.source.report({ code: 'no_overlap_on', message, path });
+  }
+
+  #reportReferences(name: string, path: Path): undefined {
+    const message = `\`${name}\` has values of another field (\`references\`), and a place is the id of a record; name a field instead`;
     return this.#reading.source.report({ code: 'no_overlap_on', message, path });
   }
 

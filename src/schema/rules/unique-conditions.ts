@@ -92,10 +92,12 @@ function foreignPart(checked: Checked): Checked | CheckedOperand | undefined {
 function foreignOperand(operand: CheckedOperand): CheckedOperand | undefined {
   if (operand.kind === 'literal') return undefined;
   const isOwn = operand.kind === 'column' && operand.scope.kind === 'record' && operand.steps.length === 0;
-  return isOwn && STORED_KINDS.has(operand.column.kind) ? undefined : operand;
+  return isOwn && hasOwnValue(operand.column) ? undefined : operand;
 }
 
-const STORED_KINDS: ReadonlySet<string> = new Set(['field', 'belongs_to']);
+/** The column has the value that the condition compares. */
+const hasOwnValue = (column: Extract<CheckedOperand, { readonly kind: 'column' }>['column']): boolean =>
+  column.kind === 'field' || (column.kind === 'belongs_to' && column.relation.references === undefined);
 
 function firstMatch<T, Found>(items: readonly T[], find: (item: T) => Found | undefined): Found | undefined {
   for (const item of items) {

@@ -139,6 +139,18 @@ collections:
         expect(outcomeOf(await client.delete(path))).toEqual([403, 'forbidden']);
       });
 
+      it('an explanation of a write decides, and writes nothing', async () => {
+        const { client } = await service.user('admin');
+        for (const question of [
+          { action: 'update', id: 2, data: { customer: 1 } },
+          { action: 'create', data: { customer: 1 } },
+        ]) {
+          const { status, body, text } = await client.post('/api/_explain', { collection: 'orders', ...question });
+          expect([status, body.data?.allowed], text).toEqual([200, true]);
+        }
+        expect(await world.rows(`SELECT cust_code FROM ${shop}.orders WHERE order_no = 2`)).toEqual([['BOLT']]);
+      });
+
       it('a has_one moves the value', async () => {
         const { client } = await user();
         const moved = await client.patch('/api/orders/1', { data: { child: 3 } });
