@@ -7,6 +7,7 @@ import { NOW, scalarOf } from '../policies/values.ts';
 import { ROLES } from '../policies/world.ts';
 import type { Random } from '../random.ts';
 import { firstValue, keptValue } from './kept-schema.ts';
+import { columnValue, firstMark, newMark } from './referring-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { wholeValue } from './whole-values.ts';
 
@@ -45,7 +46,7 @@ const STAGE = { type: 'string', enum: Object.keys(STAGES), transitions: STAGES }
 /** A value that a write may give the field. */
 export function writableValue(field: CatalogField, random: Random): unknown {
   const { type, enum: values } = field;
-  const value = keptValue(field, random) ?? wholeValue(field, random);
+  const value = newMark(field, random) ?? keptValue(field, random) ?? wholeValue(field, random);
   return value ?? (values === undefined ? scalarOf(type, random) : random.pick(values));
 }
 
@@ -132,7 +133,7 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
         for (const field of fields.values()) {
           if (Object.hasOwn(values, field.name)) continue;
           if (field.required || random.chance(0.75))
-            values[field.name] = firstValue(id, field, () => writableValue(field, random));
+            values[field.name] = firstMark(id, field) ?? firstValue(id, field, () => writableValue(field, random));
         }
         for (const relation of relations.values())
           if (relation.kind === 'belongs_to' && relation.required)
@@ -164,7 +165,7 @@ async function connect(
         if (target === undefined) break;
         const column = ident(relation.column);
         await db.run(
-          sql`UPDATE ${ident(table)} SET ${column} = ${param('uuid', target)} WHERE id = ${param('uuid', id)}`,
+          sql`UPDATE ${ident(table)} SET ${column} = ${columnValue(doors, relation, target)} WHERE id = ${param('uuid', id)}`,
         );
       }
     }

@@ -6,6 +6,7 @@ import type { Expr, Operand, Path } from '../../../grammar/syntax.ts';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Permit } from '../../../src/policy/access.ts';
 import type { Action, Checked, Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
+import { readsData } from '../../../src/policy/visit.ts';
 import type { AccessContext } from '../../../src/records/access-context.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import type { Collection, MemberAction, WriteAction } from '../../../src/schema/model/model.ts';
@@ -37,6 +38,7 @@ import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts'
 import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
 import { datetimeAfter, lostReferences, ofFormerStates, ofReferredTo } from './kept-rules.ts';
 import { withKept } from './kept-schema.ts';
+import { withReferences } from './referring-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
 import { fromAnswer, inBody, WHOLE_FIELDS } from './whole-values.ts';
@@ -70,7 +72,8 @@ const EXPLAINED: Readonly<Record<Write['action'], number>> = { create: 0.04, upd
  */
 export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
-  const { schema, issues } = run.doors.parseSchema(withKept(randomSchema(random, WHOLE_FIELDS), PLAIN, random));
+  const text = withReferences(withKept(randomSchema(random, WHOLE_FIELDS), PLAIN, random), random);
+  const { schema, issues } = run.doors.parseSchema(text);
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   await run.doors.applyMigration(db, schema, { systemTables: run.doors.historyTables });
   const stocked = { doors: run.doors, schema, db: inCompany(db, random, run.doors) };
@@ -123,7 +126,10 @@ class Session {
       ? seen(write.collection, {}, standing).some((record) => record.id === write.id)
       : upsert === undefined || isFoundBy(upsert, { ...standing, request: { ...request, data: undefined } });
     const explained =
-      upsert === undefined && !this.#isByFilter && this.#random.chance(EXPLAINED[write.action])
+      upsert === undefined &&
+      !this.#isByFilter &&
+      this.#random.chance(EXPLAINED[write.action]) &&
+      isOfOneRequest(write, rules)
         ? await explainedStatus(this.#stocked, { write, request, rules })
         : undefined;
     const caller = { id: principalOf(request), isKept: true };
@@ -548,7 +554,7 @@ class Session {
       values: this.#values(made, action, data),
       partners: isPlain ? [] : this.#partners(made, data),
       members: isPlain ? [] : this.#members(made, data, { action, id }),
-      isCurrent: action === 'create' ? undefined : this.#isCurrent(),
+      isCurrent: action === 'create' ? undefined : this.#isCurrent(made),
     } as const;
     const isEmpty = Object.keys(write.values).length + write.partners.length + write.members.length === 0;
     return isEmpty ? this.#write(data) : write;
@@ -578,14 +584,25 @@ class Session {
 
   #deletion(data: Data, collection: string, id: Id): Write {
     const stored = { catalog: this.#stocked.schema, data };
+    const made = this.#stocked.schema.collections.get(collection)!;
     if (dependsOnOrder(stored, goingWith(stored, { collection, id }))) return this.#write(data);
-    return { action: 'delete', collection, id, values: {}, partners: [], members: [], isCurrent: this.#isCurrent() };
+    return {
+      action: 'delete',
+      collection,
+      id,
+      values: {},
+      partners: [],
+      members: [],
+      isCurrent: this.#isCurrent(made),
+    };
   }
 
   /**
    * True if the version that the caller names is the record's; undefined, mostly, if it names none.
    */
-  #isCurrent(): boolean | undefined {
+  #isCurrent({ countsChanges }: Collection): boolean | undefined {
+    // Otherwise the version is that of the record as its reader sees it.
+    if (!countsChanges) return undefined;
     return this.#random.pick([undefined, undefined, undefined, true, false]);
   }
 
@@ -843,6 +860,15 @@ export const idsOf = (rows: readonly Row[]): readonly Id[] =>
   rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
 
 const ACTIONS = ['create', 'create', 'create', 'update', 'update', 'update', 'update', 'delete'] as const;
+
+/** The rules of partners see no body, by the gate and by an explanation; those of the fuzz do. */
+const isOfOneRequest = ({ partners }: Write, rules: RandomRules): boolean =>
+  partners.every(({ relation: { collection, via } }) =>
+    [
+      ...rules.policies(collection, 'update'),
+      ...(rules.ofMember(collection, via, 'update') ?? []).map(({ policy }) => policy),
+    ].every(({ checked }) => !readsData(checked)),
+  );
 
 /** Another version than the record's is reported, and only to a caller whom the rules allow the write. */
 function isVersionTold(write: Write, standing: Standing, error: string | undefined): boolean {

@@ -1,6 +1,7 @@
 /** Faults of the later stages, from the checked tree to JavaScript and SQL, and of the store; after them those of the front end. */
 import { FEED_FAULTS } from '../changes/feed-fault-list.ts';
 import { KEPT_FAULTS } from '../doors/kept-fault-list.ts';
+import { REFERRING_FAULTS } from '../doors/referring-fault-list.ts';
 import { PLAN_FAULTS } from '../plans/plan-fault-list.ts';
 import { QUERY_FAULTS } from '../query/fault-list.ts';
 import { LIST_FAULTS } from '../query/list-fault-list.ts';
@@ -939,7 +940,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     REMOVE,
     'a delete in one statement changes no record that shows the deleted one',
-    /if \(!collection\.managed \|\| isFollowed\(store\.schema, collection\.name\)\) return false;/,
+    /if \(!collection\.countsChanges \|\| isFollowed\(store\.schema, collection\.name\)\) return false;/,
     '',
   ),
   {
@@ -995,6 +996,7 @@ export const FAULTS: readonly Fault[] = [
   ...PLAN_FAULTS,
   ...FEED_FAULTS,
   ...KEPT_FAULTS,
+  ...REFERRING_FAULTS,
   fault(FACTS, 'one branch of an or is enough', /return first\.filter\(.*\);/, 'return first;'),
   fault(FACTS, '@next counts for the stored record', /left\.source\.id !== source \|\| /, ''),
   fault(FACTS, 'an id that is excluded counts as required', / \|\| !isMember\(OPERATORS\[cond\.op\]\)/, ''),

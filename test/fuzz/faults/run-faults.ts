@@ -11,6 +11,7 @@ import { FeedFuzz } from '../changes/run-feeds.ts';
 import { DoorLane } from '../doors/door-lane.ts';
 import { KEPT_FAULTS } from '../doors/kept-fault-list.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
+import { REFERRING_FAULTS } from '../doors/referring-fault-list.ts';
 import { loadDoors } from '../doors/store-modules.ts';
 import { FEW_BUFFERS, inServer, loadPlanDoors } from '../plans/main.ts';
 import { EXPAND_FAULTS, PLAN_FAULTS } from '../plans/plan-fault-list.ts';
@@ -102,7 +103,7 @@ function searchOf(fault: Fault): Search {
   if (PLAN_FAULTS.includes(fault)) return (copy, grounds) => planCopy(copy, grounds, false);
   if (LIST_FAULTS.includes(fault)) return listCopy;
   if (QUERY_FAULTS.includes(fault)) return queryCopy;
-  if (KEPT_FAULTS.includes(fault)) return writeToCopy;
+  if (KEPT_FAULTS.includes(fault) || REFERRING_FAULTS.includes(fault)) return writeToCopy;
   const isOfStore = /^src\/(?:database|records)\//.test(fault.file) || fault.file === 'src/policy/access.ts';
   return isOfStore ? writeToCopy : fuzzCopy;
 }

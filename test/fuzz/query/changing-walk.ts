@@ -6,6 +6,7 @@ import type { Row } from '../../../src/policy/types.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { inOrder, keysOf } from '../../oracle/order.ts';
 import { readAll } from '../doors/doors-world.ts';
+import { markOfCopy } from '../doors/referring-schema.ts';
 import { scalarOf } from '../policies/values.ts';
 import type { Random } from '../random.ts';
 import type { FuzzCaller, StockedWorld } from './caller.ts';
@@ -126,6 +127,7 @@ export class ChangingWalk {
       ...values,
       id,
       ...Object.fromEntries(unique),
+      ...markOfCopy(id, this.#caller.collection),
       ...(kind === 'users' && { email: `${id}@example.org` }),
     };
     return { kind: 'row', collection: name, id, row: copy };

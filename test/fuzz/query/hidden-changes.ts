@@ -3,6 +3,7 @@ import type { Transaction } from '../../../src/database/contract.ts';
 import type { ManyToMany, Row } from '../../../src/policy/types.ts';
 import type { Collection } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
+import { columnValue, markOfCopy } from '../doors/referring-schema.ts';
 import { scalarOf } from '../policies/values.ts';
 import type { Random } from '../random.ts';
 import type { FuzzCaller, StockedWorld } from './caller.ts';
@@ -105,12 +106,13 @@ export class HiddenChanges {
     return { kind: 'link', relation, pair: [source!, target!], isNew: true };
   }
 
-  #copy({ name, kind, relations }: Collection, row: Row): Change {
+  #copy({ name, kind, fields, relations }: Collection, row: Row): Change {
     const id = this.#random.uuid();
     const unique = [...relations.values()].flatMap((each) =>
       each.kind === 'belongs_to' && each.unique ? [each.name] : [],
     );
-    const values = { ...row, id, ...Object.fromEntries(unique.map((relation) => [relation, null])) };
+    const cleared = Object.fromEntries(unique.map((relation) => [relation, null]));
+    const values = { ...row, id, ...cleared, ...markOfCopy(id, { fields }) };
     return {
       kind: 'row',
       collection: name,
@@ -156,7 +158,7 @@ export class HiddenChanges {
     const references = [...relations.values()].flatMap((each) => (each.kind === 'belongs_to' ? [each] : []));
     const cells = [
       ...own.map(({ name: field, column, type }) => sql`${ident(column)} = ${param(TYPES[type], row[field])}`),
-      ...references.map(({ name: relation, column }) => sql`${ident(column)} = ${param('uuid', row[relation])}`),
+      ...references.map((each) => sql`${ident(each.column)} = ${columnValue(doors, each, row[each.name])}`),
     ];
     if (cells.length === 0) return;
     await stocked.db.run(sql`UPDATE ${ident(table)} SET ${join(cells, ', ')} WHERE id = ${param('uuid', row.id)}`);

@@ -17,6 +17,7 @@ import { interpret } from '../../oracle/interpret.ts';
 import { inOrder } from '../../oracle/order.ts';
 import { idsOf } from '../doors/doors.ts';
 import { fill, PLAIN, randomSchema, readAll, type Stocked } from '../doors/doors-world.ts';
+import { withReferences } from '../doors/referring-schema.ts';
 import { type Compiled, compileForm, Rejected } from '../policies/differential.ts';
 import { callerOr, randomRequest } from '../policies/requests.ts';
 import type { World } from '../policies/world.ts';
@@ -62,7 +63,7 @@ const LISTS = 14;
 /** Runs one world in a database without tables. Returns the first disagreement in full, or undefined. */
 export async function runLists(number: number, db: Database, run: ListRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_039 + number * 7_919) >>> 0);
-  const { schema, issues } = run.doors.parseSchema(indexed(randomSchema(random), random));
+  const { schema, issues } = run.doors.parseSchema(indexed(withReferences(randomSchema(random), random), random));
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   await run.doors.applyMigration(db, schema);
   const stocked = { doors: run.doors, schema, db };

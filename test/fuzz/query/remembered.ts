@@ -9,6 +9,7 @@ import type { ListRequest } from '../../../src/records/page/page-plan.ts';
 import type { ChoosesWay } from '../../../src/records/page/page-question.ts';
 import type { Sql } from '../../../src/sql.ts';
 import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
+import { withReferences } from '../doors/referring-schema.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';
 import { aroundDifference } from './difference.ts';
@@ -53,7 +54,7 @@ export async function runRemembered(number: number, db: Database, run: Remembere
 async function differenceInWorld(number: number, db: Database, run: RememberedRun): Promise<string | undefined> {
   const { doors, seed, counts } = run;
   const random = new Random((seed * 1_000_033 + number * 7_907) >>> 0);
-  const { schema } = doors.parseSchema(indexed(randomSchema(random), random));
+  const { schema } = doors.parseSchema(indexed(withReferences(randomSchema(random), random), random));
   if (schema === undefined) throw new Error('the schema of the fuzz has errors');
   await doors.applyMigration(db, schema);
   await fill({ doors, schema, db }, random, ROWS);
