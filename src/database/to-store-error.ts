@@ -102,8 +102,8 @@ export const isSchemaMoved = (error: unknown): boolean => /^(?:42703|42P01)$/.te
 /** A time limit cancelled the statement, or an operator did. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
 
-/** In tables of other owners: a column does not hold a value (null, too long, out of range, malformed); a right is missing, or row security. */
-export const isUnheld = (error: unknown): boolean => /^(?:23502|2200[13]|22P02)$/.test(sqlState(error) ?? '');
+/** In tables of other owners: a column does not hold a value (null, too long, out of range, malformed, no range); a right is missing, or row security. */
+export const isUnheld = (error: unknown): boolean => /^(?:23502|2200[013]|22P02)$/.test(sqlState(error) ?? '');
 export const isDenied = (error: unknown): boolean => sqlState(error) === '42501';
 
 export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === '22012';

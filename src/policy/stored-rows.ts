@@ -46,15 +46,17 @@ export function idReferredTo(
   { column, references, made }: Pick<BelongsTo, 'column' | 'references' | 'made'>,
 ): Sql {
   const value = made?.(row) ?? ident(row, column);
-  return references === undefined ? value : cellOf(references, references.key, references.column, value);
+  return references === undefined ? value : cellOf(references, keyIn('r', references), references.column, value);
 }
 
 /** The value of the column that refers to the record with the id. */
 export const valueReferringTo = (id: Sql, { references }: Pick<BelongsTo, 'references'>): Sql =>
-  references === undefined ? id : cellOf(references, references.column, references.key, id);
+  references === undefined ? id : cellOf(references, ident('r', references.column), references.key, id);
 
-const cellOf = ({ table }: ReferencedColumn, wanted: string, given: string, value: Sql): Sql => sql`(
-      SELECT ${ident('r', wanted)}
+const keyIn = (row: string, { key, keyAs }: ReferencedColumn): Sql => readAsField(ident(row, key), { readAs: keyAs });
+
+const cellOf = ({ table }: ReferencedColumn, wanted: Sql, given: string, value: Sql): Sql => sql`(
+      SELECT ${wanted}
         FROM ${tableIdent(table)} AS r
        WHERE ${ident('r', given)} = ${value})`;
 
@@ -73,7 +75,7 @@ export const rowsOf: (collection: CatalogCollection) => Sql = memoizedBy((collec
   });
   return rowsWith(collection, join(joins, ''), (relation) => {
     const i = joined.indexOf(relation);
-    return i < 0 ? idReferredTo('s', relation) : ident(`r${i}`, relation.references!.key);
+    return i < 0 ? idReferredTo('s', relation) : keyIn(`r${i}`, relation.references!);
   });
 });
 

@@ -57,7 +57,7 @@ export interface CatalogCollection {
 export interface CatalogKey {
   readonly kind: KeyKind;
   readonly column: string;
-  /** A key of several columns has this value, of the stored row named `s`; no table has its `column`. */
+  /** The id of the stored row named `s`: no table has the `column` of a key of several, and one may have spaces. */
   readonly made?: Sql;
 }
 const UUID_KEY: CatalogKey = { kind: 'uuid', column: 'id' };
@@ -132,7 +132,7 @@ export interface BelongsTo {
   readonly references?: ReferencedColumn;
   /** No foreign key ensures that the record of a stored reference exists. */
   readonly mayBeLost?: true;
-  /** A reference of several columns has this value, of the row that has the name; no table has its `column`. */
+  /** The id that the row with the name refers to: no table has the column of a reference of several, and one may have spaces. */
   made?(row: string): Sql;
 }
 /** A unique column of a collection, and the key of its rows. */
@@ -142,6 +142,8 @@ export interface ReferencedColumn {
   readonly table: string;
   readonly column: string;
   readonly key: string;
+  /** The suffix of the key where it is read. */
+  readonly keyAs?: string | undefined;
 }
 /** The unique belongs_to `via` of the other collection references this one. */
 export interface HasOne {

@@ -65,7 +65,10 @@ export function toRefusal(error: unknown, collection: Collection): unknown {
   if (!(error instanceof StoreError)) return ownersRefusal(error, collection);
   if (error.kind === 'unique') return uniqueViolation(collection, error.violated);
   if (error.kind === 'exclusion') return exclusion(collection, error.violated);
-  if (error.kind === 'foreign_key') return lostReference(collection, error.violated);
+  if (error.kind === 'foreign_key')
+    return isReferredTo(collection, error)
+      ? referredTo(collection, error.violated)
+      : lostReference(collection, error.violated);
   if (error.kind === 'check') return checkViolation(collection, error.violated);
   return ownersRefusal(error, collection);
 }
@@ -167,6 +170,21 @@ function lostReference(collection: Collection, violated: Violated | undefined): 
   const name = violatedMember(collection, violated, 'fkey');
   const detail = 'there is no such record any more';
   return invalid([{ pointer: name === undefined ? '/data' : `/data/${name}`, code: 'not_found', detail }]);
+}
+
+/** PostgreSQL names the table that has the foreign key. Our own keys follow updates. */
+function isReferredTo({ managed, table }: Collection, { cause }: StoreError): boolean {
+  const referring = (cause as { readonly table?: unknown } | undefined)?.table;
+  return !managed && typeof referring === 'string' && referring !== table.slice(table.indexOf('.') + 1);
+}
+
+/** A foreign key of another owner does not follow updates. */
+function referredTo(collection: Collection, violated: Violated | undefined): Refusal {
+  const name = violatedMember(collection, violated, 'fkey');
+  const detail = 'other records refer to this value, and the database does not change them with it';
+  return new Refusal('conflict', detail, [
+    { pointer: name === undefined ? '/data' : `/data/${name}`, code: 'conflict', detail },
+  ]);
 }
 
 /** The name of the constraint is part of the schema of the database, and no value of a record. */

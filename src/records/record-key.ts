@@ -25,11 +25,14 @@ export class RecordKey {
   readonly type: SqlType;
   readonly #kind: KeyKind;
   readonly #form: FieldKind;
+  /** The column may have other types of strings. */
+  readonly #isText: boolean;
   /** Given for a key of several columns. */
   readonly #parts: readonly KeyPart[] | undefined;
 
   constructor(collection: Pick<Collection, 'key'>) {
-    const { kind, column } = keyOf(collection);
+    const { kind, column, made } = keyOf(collection);
+    this.#isText = made !== undefined;
     this.#parts = collection.key?.parts;
     this.#form = keyKindOf(collection);
     this.column = column;
@@ -40,6 +43,11 @@ export class RecordKey {
   /** The id of the row named `alias`. */
   of(alias: string): Sql {
     return ident(alias, this.column);
+  }
+
+  /** The id of the stored row named `alias`, which is not of several columns. */
+  made(alias: string): Sql {
+    return this.#isText ? sql`${this.of(alias)}::text` : this.of(alias);
   }
 
   /** The columns that hold it, of the row named `alias`. */

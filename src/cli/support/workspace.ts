@@ -12,6 +12,7 @@ import type { Database } from '../../database/contract.ts';
 import type { Files } from '../../files/files.ts';
 import { applyMigration } from '../../migrations/apply-migration.ts';
 import { readCatalog } from '../../migrations/catalog.ts';
+import { schemaServedBy } from '../../migrations/unmanaged/served-schema.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { openConfiguredDatabase } from '../../service/configured-database.ts';
 import { migrateOptions } from '../../service/system-tables.ts';
@@ -58,7 +59,7 @@ export async function openMigratedDatabase(args: Arguments, io: Io): Promise<Ope
   const { db, schema, close } = opened;
   try {
     if (!(await readCatalog(db)).has('bylaw_schema')) await applyMigration(db, schema, migrateOptions());
-    return opened;
+    return { ...opened, schema: await schemaServedBy(db, schema) };
   } catch (error) {
     await close();
     throw error;

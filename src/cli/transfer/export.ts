@@ -6,6 +6,7 @@ import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ConfigError, unknownName } from '../../config.ts';
 import type { Database } from '../../database/contract.ts';
+import { schemaServedBy } from '../../migrations/unmanaged/served-schema.ts';
 import { isOpaque } from '../../policy/scalar-types.ts';
 import { exportRecords } from '../../records/transfer/export-records.ts';
 import { manyToManyOf, storedMembersOf } from '../../records/transfer/members.ts';
@@ -36,8 +37,9 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const out = args.get('out');
   if (out === undefined && args.positionals.length !== 1)
     throw new ConfigError(['expected one COLLECTION, or --out DIR for several']);
-  const { db, schema, close } = await openDatabaseFor(args, io);
+  const { db, schema: declared, close } = await openDatabaseFor(args, io);
   try {
+    const schema = await schemaServedBy(db, declared);
     const names = args.positionals.length > 0 ? args.positionals : [...schema.collections.keys()];
     const collections = names.map((each) => requireCollection(schema.collections, each));
     if (out !== undefined)

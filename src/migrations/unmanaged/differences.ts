@@ -8,7 +8,7 @@ import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
 import { type StoredAs, withoutLength } from '../../schema/fields/kind.ts';
 import { keyColumnsOf } from '../../schema/model/composite-key.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
-import type { BelongsTo, Collection, Field, Schema } from '../../schema/model/model.ts';
+import { type BelongsTo, type Collection, type Field, madeByDatabase, type Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import { columnList, columnTypeOf } from '../tables.ts';
 import { columnsText, type OwnersColumn, type OwnersTable } from './owners-tables.ts';
@@ -180,6 +180,11 @@ class OwnersDifferences {
     if (denied.length > 0)
       this.notes.push({
         text: `the database takes no ${denied.join(', ')} of "${table}" (\`${name}\`) from the service`,
+      });
+    const key = keyOf(this.#collection).column;
+    if (access.create.length > 0 && madeByDatabase(this.#collection) && columns.get(key)?.hasDefault === false)
+      this.notes.push({
+        text: `"${table}"."${key}" (\`${name}\`) has no default that makes ids, and no record is created without; callers may send them (\`made_by: caller\`)`,
       });
     const known = new Set(wantedColumnsOf(this.#collection, schema).map(({ column }) => column));
     const missing = [...columns]

@@ -1,8 +1,10 @@
 /** The schema as the database lets it be served: what it lets this connection write, and values that its columns hold. */
 import type { Queryable } from '../../database/contract.ts';
+import { keyOf } from '../../policy/types.ts';
 import { withoutLength } from '../../schema/fields/kind.ts';
-import type { Collection, Field, Schema } from '../../schema/model/model.ts';
+import { type BelongsTo, type Collection, type Field, madeByDatabase, type Schema } from '../../schema/model/model.ts';
 import { unmanagedTables } from '../../schema/model/stored-names.ts';
+import { ident, type Sql, sql } from '../../sql.ts';
 import { type OwnersColumn, type OwnersTable, readOwnersTables } from './owners-tables.ts';
 
 function servedSchema(schema: Schema, owners: ReadonlyMap<string, OwnersTable>): Schema {
@@ -11,8 +13,38 @@ function servedSchema(schema: Schema, owners: ReadonlyMap<string, OwnersTable>):
     const table = collection.managed ? undefined : owners.get(collection.table);
     return [name, table === undefined ? collection : servedCollection(collection, table)];
   });
-  return { ...schema, collections: new Map(collections) };
+  const served = new Map(collections);
+  const hasPaddedKey = (name: string): boolean => isPadded(schema.collections.get(name)!, owners);
+  for (const [name, collection] of served) served.set(name, withoutPadding(collection, hasPaddedKey));
+  return { ...schema, collections: served };
 }
+
+/** The ids are `character`, whose values have spaces up to its length. */
+function isPadded({ managed, table, key }: Collection, owners: ReadonlyMap<string, OwnersTable>): boolean {
+  const column = managed || key === undefined ? undefined : owners.get(table)?.columns.get(key.column);
+  return column !== undefined && withoutLength(column.type) === 'character';
+}
+
+/** Ids are read without these spaces, which mean nothing, in their own table and where others refer to them. */
+function withoutPadding(collection: Collection, hasPaddedKey: (name: string) => boolean): Collection {
+  const { name, key, relations } = collection;
+  const bare = [...relations.values()].flatMap((relation) =>
+    relation.kind === 'belongs_to' && relation.columns === undefined && hasPaddedKey(relation.collection)
+      ? [[relation.name, withoutSpaces(relation)] as const]
+      : [],
+  );
+  const own =
+    key !== undefined && hasPaddedKey(name) ? { key: { ...key, made: unpadded(ident('s', key.column)) } } : {};
+  return { ...collection, ...own, ...(bare.length > 0 && { relations: new Map([...relations, ...bare]) }) };
+}
+
+function withoutSpaces(relation: BelongsTo): BelongsTo {
+  const { column, references } = relation;
+  if (references !== undefined) return { ...relation, references: { ...references, keyAs: '::text' } };
+  return { ...relation, made: (row) => unpadded(ident(row, column)) };
+}
+
+const unpadded = (column: Sql): Sql => sql`${column}::text`;
 
 function servedCollection(collection: Collection, { columns, writes, hasRowLocks }: OwnersTable): Collection {
   const fields = [...collection.fields].map(([name, field]): [string, Field] => {
@@ -23,7 +55,10 @@ function servedCollection(collection: Collection, { columns, writes, hasRowLocks
     const isReadOnly = relation.kind === 'belongs_to' && columns.get(relation.column)?.isWritable === false;
     return [name, isReadOnly ? { ...relation, readOnly: true, needed: false } : relation] as const;
   });
-  const taken = collection.key?.parts === undefined ? writes : collection.writes!;
+  // A view has no default of the table below it.
+  const hasIds = !madeByDatabase(collection) || columns.get(keyOf(collection).column)?.hasDefault === true;
+  const taken =
+    collection.key?.parts === undefined ? { ...writes, create: writes.create && hasIds } : collection.writes!;
   return {
     ...collection,
     writes: taken,

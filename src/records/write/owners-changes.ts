@@ -79,7 +79,7 @@ export async function updateOwned(reading: Reading, update: RowUpdate & OwnedRow
 }
 
 const madeColumns = (collection: Collection, conditions: readonly Sql[]): Sql =>
-  join([recordKeyOf(collection).of(MADE), ...conditions.map((condition) => sql`(${condition})`)], ', ');
+  join([recordKeyOf(collection).made(MADE), ...conditions.map((condition) => sql`(${condition})`)], ', ');
 
 /** A trigger can leave the row as it was, and so can row security: then no condition of the record holds. */
 function ownersAnswer(cells: readonly (string | null)[] | undefined, asked: readonly boolean[]): OwnersAnswer {

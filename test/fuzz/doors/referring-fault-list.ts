@@ -10,7 +10,7 @@ export const REFERRING_FAULTS: readonly Fault[] = [
   fault(
     STORED_ROWS,
     'a written reference by another column is that of any record',
-    /cellOf\(references, references\.column, references\.key, id\)/,
+    /cellOf\(references, ident\('r', references\.column\), references\.key, id\)/,
     "sql`(SELECT min(${ident('r', references.column)}) FROM ${tableIdent(references.table)} AS r)`",
   ),
   fault(

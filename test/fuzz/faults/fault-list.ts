@@ -64,7 +64,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     STORED_ROWS,
     'a reference by another column is read as it is stored',
-    /return i < 0 \? idReferredTo\('s', relation\) : ident\(`r\$\{i\}`, relation\.references!\.key\);/,
+    /return i < 0 \? idReferredTo\('s', relation\) : keyIn\(`r\$\{i\}`, relation\.references!\);/,
     "return ident('s', relation.column);",
   ),
   fault(
