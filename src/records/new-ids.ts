@@ -3,7 +3,7 @@ import type { Queryable } from '../database/contract.ts';
 import { memoizedBy } from '../memoized.ts';
 import { keyOf } from '../policy/types.ts';
 import { type Collection, madeByDatabase, type Schema } from '../schema/model/model.ts';
-import { ident, param, raw, type Sql, sql, tableIdent, text } from '../sql.ts';
+import { empty, ident, param, raw, type Sql, sql, tableIdent, text } from '../sql.ts';
 import type { Store } from './access-context.ts';
 import { everyTenant } from './scope.ts';
 
@@ -47,6 +47,10 @@ async function expressionOf(q: Queryable, collection: Collection): Promise<Sql> 
   }
   return raw(row[0]);
 }
+
+/** Follows the columns of an INSERT that has ids: PostgreSQL takes none for a key GENERATED ALWAYS otherwise. */
+export const overridingIds = (collection: Collection): Sql =>
+  madeByDatabase(collection) ? raw(' OVERRIDING SYSTEM VALUE') : empty;
 
 /** The sequence goes on after the greatest id that an import has given. */
 export async function passGivenIds(q: Queryable, schema: Schema, collection: Collection): Promise<void> {

@@ -76,7 +76,7 @@ const MOST: Readonly<Record<string, number>> = {
 };
 
 function servedField(field: Field, { type, labels, isWritable }: OwnersColumn): Field {
-  if (!isWritable) return { ...field, readOnly: true, needed: false };
+  if (!isWritable) return { ...field, readOnly: true, needed: false, isComputed: true };
   if (labels !== undefined) return { ...field, castTo: type };
   // A cast to strings of a length cuts them off, where an assignment reports an error.
   const castTo = type.endsWith('[]') ? withoutLength(type) : type;

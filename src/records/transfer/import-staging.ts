@@ -9,6 +9,7 @@ import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, regclassOf, type Sql, sql, text } from '../../sql.ts';
+import { overridingIds } from '../new-ids.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, Scope, type ScopedRows } from '../scope.ts';
 import { tenantKeyOf } from '../tenant-key.ts';
@@ -279,11 +280,9 @@ export class ImportStaging {
   /** → how many records were created and updated. Call it when `check` found nothing. */
   async write(now: string): Promise<{ readonly created: number; readonly updated: number }> {
     const copies = this.#copies.map(({ copy }) => ident(copy));
-    const columns = [...this.#members.map(({ column }) => ident(column)), ...copies];
-    const staged = [
-      ...this.#members.map((member) => this.#storedValue(member)),
-      ...copies.map((copy) => sql`s.${copy}`),
-    ];
+    const members = await this.#inserted();
+    const columns = [...members.map(({ column }) => ident(column)), ...copies];
+    const staged = [...members.map((member) => this.#storedValue(member)), ...copies.map((copy) => sql`s.${copy}`)];
     const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
     const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s._roles, ','), '{}')"));
     const swapped = new SwappedValues(this.#tx, this.#schema, this.#collection);
@@ -291,7 +290,7 @@ export class ImportStaging {
     if (this.#upsert !== undefined) await swapped.free(this.#members);
     const history = await this.#historyBefore();
     const created = await this.#tx.run(sql`
-      INSERT INTO ${this.#staged.into(this.#collection.name, 't')} (${comma([...columns, ...roles])})
+      INSERT INTO ${this.#staged.into(this.#collection.name, 't')} (${comma([...columns, ...roles])})${overridingIds(this.#collection)}
       SELECT ${comma([...staged, ...stagedRoles])}
         FROM ${STAGE} AS s
        WHERE NOT s._is_stored
@@ -302,6 +301,17 @@ export class ImportStaging {
       await history.rows.add(history.before, await history.rows.read(this.#written(raw('TRUE'))));
     for (const relation of manyToManyOf(this.#collection)) await this.#writeLinks(relation);
     return { created, updated };
+  }
+
+  /** A column that no record gives a value has the DEFAULT of its owner. */
+  async #inserted(): Promise<readonly StoredMember[]> {
+    const stored = this.#members.filter(({ isComputed }) => !isComputed);
+    if (this.#collection.managed) return stored;
+    const isSet = stored.map(
+      (member) => sql`bool_or(${isKeyGiven(member)} OR ${ident('s', member.column)} IS NOT NULL)`,
+    );
+    const [row] = await this.#tx.rows(sql`SELECT ${comma(isSet)} FROM ${STAGE} AS s WHERE NOT s._is_stored`);
+    return stored.filter((_, i) => row?.[i] !== 'f');
   }
 
   /** The stored records `t` of the staged ones, with the text that follows FROM. */
@@ -336,7 +346,7 @@ export class ImportStaging {
   #update(now: string): Promise<number> {
     const tenant = tenantKeyOf(this.#collection);
     const set = this.#members
-      .filter(({ name }) => name !== 'id' && name !== tenant?.by)
+      .filter(({ name, isComputed }) => name !== 'id' && name !== tenant?.by && !isComputed)
       .map((member) => {
         const column = ident(member.column);
         const otherwise = member.name === 'updated_at' ? sql`${param('timestamptz', now)}` : sql`t.${column}`;

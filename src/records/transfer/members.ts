@@ -30,6 +30,8 @@ export interface StoredMember {
   readonly references?: string;
   /** Given if the column holds another value of the related record than its id. */
   readonly referencesBy?: ReferencedColumn | undefined;
+  /** Values of a file are not stored: the database has its own. */
+  readonly isComputed?: true;
   /** Reads a value of a JSON document other than null. */
   read(value: unknown): Read;
   /** Text of a CSV cell → the JSON value that it represents; undefined if it cannot be read. */
@@ -64,6 +66,7 @@ export function storedMembersOf(collection: Collection, { collections }: Collect
       isUnique: field.unique,
       ...leaderOf(collection, field),
       ...(field.search && { copy: foldedColumn(field.column) }),
+      ...(field.isComputed && { isComputed: true }),
       read: (value) => kind.fromJson(value, field),
       fromText(text) {
         if (kind.fromText !== undefined) return kind.fromText(text);

@@ -11,6 +11,7 @@ import type { Collection, HasOne, ManyToMany, Schema } from '../../schema/model/
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, type Place, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
 import type { Reading, Requested } from '../access-context.ts';
+import { overridingIds } from '../new-ids.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { type Scope, scopeOf } from '../scope.ts';
 import type { ColumnValue, HasOneSetting } from './input.ts';
@@ -67,7 +68,7 @@ export function insertStatement(reading: Requested, { writing, condition, return
   const columns = names.map((name) => ident(name));
   const written = names.map((name) => ident(WRITTEN, name));
   return sql`
-    INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})
+    INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})${overridingIds(collection)}
     SELECT ${join(written, ', ')}
       FROM (${newRow(reading, { writing, conditions: [condition, ...written] })}) AS ${ident(WRITTEN)}
      WHERE ${condition}
@@ -84,7 +85,7 @@ export function insertDecided(reading: Requested, { writing, returning }: Omit<I
   const columns = stored.map(({ column }) => ident(column));
   const values = stored.map(assigned);
   return sql`
-    INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})
+    INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})${overridingIds(collection)}
     VALUES (${join(values, ', ')})
     RETURNING ${returning}`;
 }

@@ -366,6 +366,8 @@ export interface Field extends CatalogField {
   readonly storedAs?: string;
   /** The type that the database casts a written value to. */
   readonly castTo?: string;
+  /** The database computes it, and takes no other value. */
+  readonly isComputed?: true;
   /** Never written through the API (`created_at`, `email`, `size`…). */
   readonly readOnly: boolean;
 }
