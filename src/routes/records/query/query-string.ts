@@ -7,6 +7,7 @@ import type { Context } from 'koa';
 import { hintOf, nearest } from '../../../../grammar/suggest.ts';
 import type { OperationParameter } from '../../../describe/operation.ts';
 import { type QueryPair, queryOf } from '../../../http/request.ts';
+import { isOpaque } from '../../../policy/scalar-types.ts';
 import {
   type ErrorDetail,
   echo,
@@ -218,7 +219,13 @@ const FOREIGN_WORDS: ReadonlyMap<string, string> = new Map([
 function unknownFilter(key: string, collection: Collection, suggest: boolean): ErrorDetail {
   const foreign = FOREIGN_WORDS.get(key.toLowerCase().replaceAll(/[_-]/g, ''));
   const near = suggest ? (foreign ?? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()])) : undefined;
-  const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hintOf(near)}`;
+  const whole = collection.fields.get(key.split('.', 1)[0]!);
+  // Values with parts are asked for these, by an expression.
+  const advice =
+    whole !== undefined && isOpaque(whole.type)
+      ? `; ask for its values by an expression, such as \`filter=${whole.name} is not null\``
+      : hintOf(near);
+  const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${advice}`;
   return { parameter: key, code: 'filter_unknown_key', detail };
 }
 
