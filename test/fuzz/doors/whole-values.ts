@@ -10,6 +10,12 @@ export const WHOLE_FIELDS: Readonly<Record<string, object>> = {
   ranks: { type: 'list', of: 'int' },
   meta: { type: 'json', paths: { a: 'string', 'b.n': 'int', 'b.ok': 'bool' } },
   place: { type: 'point' },
+  shares: { type: 'list', of: 'float' },
+  flags: { type: 'list', of: 'bool' },
+  days: { type: 'list', of: 'date' },
+  moments: { type: 'list', of: 'datetime' },
+  price: { type: 'decimal', precision: 38, scale: 19 },
+  blob: { type: 'bytes' },
 };
 /** A number of a body is a double, so none has more digits here. Keys are in their order. */
 const DOCUMENTS = [
@@ -25,10 +31,14 @@ const DOCUMENTS = [
 
 const isListType = (type: ScalarType): boolean => type.endsWith('[]');
 
+/** Answers spell a value in another way than policies see it. */
+const isPrintedOtherwise = (type: ScalarType): boolean =>
+  isListType(type) || type === 'point' || type === 'decimal' || type === 'bytes';
+
 /** Undefined: a field of another kind. */
 export function wholeValue({ type }: CatalogField, random: Random): string | undefined {
   if (type === 'json') return random.pick(DOCUMENTS);
-  if (type === 'point' || isListType(type)) return scalarOf(type, random) as string;
+  if (isPrintedOtherwise(type)) return scalarOf(type, random) as string;
   return undefined;
 }
 
@@ -37,6 +47,7 @@ export function inBody({ type }: Pick<CatalogField, 'type'>, value: unknown): un
   if (typeof value !== 'string') return value;
   if (isListType(type)) return listElements(value);
   if (type === 'json') return JSON.parse(value);
+  if (type === 'bytes') return Buffer.from(value.slice(2), 'hex').toString('base64');
   if (type !== 'point') return value;
   const [lng, lat] = value.slice(1, -1).split(',').map(Number);
   return POINTS.find((each) => each.lng === lng && each.lat === lat);
@@ -47,6 +58,8 @@ export function fromAnswer({ type }: Pick<CatalogField, 'type'>, value: unknown)
   if (value === null || value === undefined) return value;
   if (isListType(type)) return listText(value as readonly (string | number)[]);
   if (type === 'json') return spelled(value);
+  if (type === 'bytes') return `\\x${Buffer.from(value as string, 'base64').toString('hex')}`;
+  if (type === 'decimal') return (value as string).replace(/\.?0*$/, '');
   if (type !== 'point') return value;
   const { lat, lng } = value as (typeof POINTS)[number];
   return `(${lng},${lat})`;
