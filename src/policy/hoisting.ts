@@ -203,8 +203,7 @@ export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>, ofGuards
 function isOfEach(cond: Exists): boolean {
   const bound = sourcesIn(cond);
   const isAlone = columnsOf(cond.condition).every((ref) => bound.has(ref.source.id));
-  const stated = { ...cond, negated: false };
-  return !isAlone && keyListOf(stated) === undefined && excludedKeysOf(stated) === undefined;
+  return !isAlone && keysOfRequest(cond, cond.negated ? columnsOfAny : comparedColumns) === undefined;
 }
 
 function keyOfLookUp({ relation, target, by }: Exists): Omit<LookUp, 'within'> {

@@ -52,7 +52,10 @@ describe('a list rule over related rows', () => {
   it.each([
     [OF_TEAM, false],
     [OF_OWN_TEAM, false],
+    // The team of a document is read for each row of the caller.
     [`not (${OF_OWN_TEAM})`, true],
+    ['not (any(@request.auth.memberships as m, m.user = @record.author))', false],
+    ['not (any(@record.document.team.members as m, m.user = @record.author))', true],
     ['any(@record.document.team.members as m, m.user = @record.author)', true],
   ])('knows whether no join finds the rows for all records: %s, %j', (rule, isOfEach) => {
     const all = (of: readonly LookUp[]): readonly LookUp[] => of.flatMap((each) => [each, ...all(each.within)]);
