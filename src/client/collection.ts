@@ -61,10 +61,13 @@ type SortName<T extends CollectionTypes> =
   | LinkedName<T>;
 type SortKey<T extends CollectionTypes> = SortName<T> | `-${SortName<T>}`;
 export type UniqueName<T extends CollectionTypes> = NamesOf<T, 'unique'>;
+type GroupName<T extends CollectionTypes> = NamesOf<T, 'group_by'> | LinkedName<T>;
 type GroupKey<T extends CollectionTypes> =
-  | NamesOf<T, 'group_by'>
-  | LinkedName<T>
+  | GroupName<T>
   | `${'year' | 'month' | 'week' | 'day' | 'hour' | 'weekday'}(${NamesOf<T, 'dated'> | LinkedName<T>})`;
+type MeasureText<T extends CollectionTypes> =
+  | 'count'
+  | `${'count(distinct ' | 'sum(' | 'avg(' | 'min(' | 'max('}${GroupName<T>})`;
 type FieldName<T extends CollectionTypes> = Exclude<Extract<keyof T['record'], string>, 'expand' | 'expand_more'>;
 type AlwaysThere = 'id' | 'expand' | 'expand_more';
 
@@ -214,7 +217,9 @@ export interface Query<T extends CollectionTypes = AnyTypes, F extends FieldName
   readonly offset?: number;
   /** The members of each record; `id` always comes. */
   readonly fields?: readonly F[];
-  readonly expand?: { readonly [Name in Relations<T>]?: true | QueryExpand };
+  readonly expand?: string extends Relations<T>
+    ? { readonly [relation: string]: true | QueryExpand }
+    : QueryExpands<T['record']>;
   readonly count?: 'none' | 'exact' | 'estimated';
   /** Adds `can: { update, delete }` to each record. */
   readonly capabilities?: boolean;
@@ -222,7 +227,18 @@ export interface Query<T extends CollectionTypes = AnyTypes, F extends FieldName
   readonly deleted?: boolean;
 }
 type QueryValue = string | number | boolean | null;
-interface QueryExpand extends Pick<Query, 'fields' | 'filter' | 'params' | 'sort' | 'limit' | 'expand'> {
+/** The related records of a record, by the relations' names; their counts are beside them. */
+type RelatedOf<R> = R extends { readonly expand?: infer E } ? NonNullable<E> : never;
+type RelatedElement<V> = V extends readonly (infer Each)[] ? Each : V;
+type QueryExpands<R> = {
+  readonly [Name in keyof RelatedOf<R> as NonNullable<RelatedOf<R>[Name]> extends number ? never : Name]?:
+    | true
+    | QueryExpand<RelatedElement<NonNullable<RelatedOf<R>[Name]>>>;
+};
+interface QueryExpand<R = AnyRecord> extends Pick<Query, 'filter' | 'params' | 'sort' | 'limit'> {
+  /** The members of each related record; `id` always comes. */
+  readonly fields?: readonly Exclude<Extract<keyof R, string>, 'expand' | 'expand_more'>[];
+  readonly expand?: string extends keyof R ? { readonly [relation: string]: true | QueryExpand } : QueryExpands<R>;
   /** Adds the number of the related records as `<relation>_count`; `limit` may then be 0. */
   readonly count?: boolean;
 }
@@ -260,7 +276,9 @@ export interface Aggregate<T extends CollectionTypes = AnyTypes> extends Pick<Qu
   /** Names of groups and measures; `-` for descending. */
   readonly sort?: readonly string[];
   /** `count`, `count(distinct f)`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`, by name; with `where`, of some of the records. */
-  readonly measures?: Readonly<Record<string, string | { readonly of: string; readonly where?: string }>>;
+  readonly measures?: Readonly<
+    Record<string, MeasureText<T> | { readonly of: MeasureText<T>; readonly where?: string }>
+  >;
   /** A filter over the measures. */
   readonly having?: string;
 }

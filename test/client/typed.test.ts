@@ -70,6 +70,19 @@ export async function use(): Promise<string | undefined> {
   await documents.aggregate({ group_by: ['owner.email', 'week(due_at)'], measures: { n: { of: 'count', where: 'true' } }, having: 'n > 1' });
   // @ts-expect-error: titles have no months
   documents.aggregate({ group_by: ['month(title)'] });
+  await documents.aggregate({ measures: { most: 'max(score)', owners: 'count(distinct owner)' } });
+  // @ts-expect-error: no such field
+  documents.aggregate({ measures: { most: 'max(scroe)' } });
+  const nested = await documents.query({ expand: { team: { fields: ['name'], expand: { memberships: { fields: ['role'], count: true } } }, comments: true } });
+  void nested.data[0]?.expand?.team?.expand?.memberships_count;
+  // @ts-expect-error: no such field of the team
+  documents.query({ expand: { team: { fields: ['nmae'] } } });
+  // @ts-expect-error: no such relation of the team
+  documents.query({ expand: { team: { expand: { membershps: true } } } });
+  // @ts-expect-error: no such field of the memberships
+  documents.query({ expand: { team: { expand: { memberships: { fields: ['rol'] } } } } });
+  // @ts-expect-error: a count is no relation
+  documents.query({ expand: { comments_count: true } });
   const { update } = await documents.capabilities(written.id);
   const tried = await documents.can({ action: 'update', id: written.id, data: { status: 'published' } });
   if (!tried.allowed) console.log(tried.code, update);
