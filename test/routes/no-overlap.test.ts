@@ -1,6 +1,6 @@
 /** `no_overlap`: bookings of one room, alone, in batches, and in a race. */
 import { beforeAll, expect, test } from 'vitest';
-import { lockValues } from '../../src/records/write/value-locks.ts';
+import { lockValues } from '../../src/records/write/locks/value-locks.ts';
 import { raw } from '../../src/sql.ts';
 import { outcomeOf } from '../support/records.ts';
 import { describeRoutes, type TestService, type User } from '../support/service.ts';

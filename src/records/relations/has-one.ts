@@ -12,6 +12,7 @@ import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
 import { columnValueOf, forbiddenMembers, type HasOneSetting } from '../write/input.ts';
 import { LockedUpdate } from '../write/locked-row.ts';
+import { lockPlacesOfUpdate, setsPlace } from '../write/locks/value-locks.ts';
 import type { PartnerChange, Writing } from '../write/written-row.ts';
 
 /**
@@ -132,7 +133,7 @@ interface LockedHolder {
 }
 
 async function lockHolder(reading: Reading, partner: Partner): Promise<LockedHolder | undefined> {
-  const locked = await lockPartner(reading, partner);
+  const locked = await lockPartner(reading, partner, null);
   if (locked === undefined) return undefined;
   const isSeen = locked.before.isReadable && (await isReadable(reading, partner.relation, partner.holder));
   return { locked, isSeen, mayChange: locked.isPossible && locked.impossibleMembers.length === 0 };
@@ -149,16 +150,25 @@ interface Taking extends Partner {
   readonly isFree: boolean;
 }
 
-/** The update sets the reference, which can have rules of its own. */
-function lockPartner(reading: Reading, { relation, holder, pointer }: Partner): Promise<LockedUpdate | undefined> {
+/**
+ * The update sets the reference, which can have rules of its own.
+ * @param id of the record that the partner is to refer to
+ */
+async function lockPartner(
+  reading: Reading,
+  { relation, holder, pointer }: Partner,
+  id: string | null,
+): Promise<LockedUpdate | undefined> {
   const { collection, via } = relation;
+  const moved = { collection: reading.store.shape(collection).collection, data: { [via]: id } };
+  if (setsPlace(moved)) await lockPlacesOfUpdate(reading, moved.collection, holder, moved.data);
   const permit = reading.access.member(collection, via, 'update');
   const members = permit === undefined ? [] : [{ permit, pointer }];
   return LockedUpdate.lock(reading, { collection, id: holder, members, pointer });
 }
 
 async function setHolder(reading: Reading, taking: Taking): Promise<void> {
-  const locked = await lockPartner(reading, taking);
+  const locked = await lockPartner(reading, taking, taking.id);
   if (!locked?.isPossible) throw forbidden();
   if (locked.impossibleMembers.length > 0) throw forbiddenMembers(locked.impossibleMembers);
   const writing = pointingAt(reading, taking.relation, taking.id);

@@ -6,11 +6,11 @@ import type { Transaction } from '../../database/contract.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import type { Written } from '../read.ts';
 import { type CreateRequest, create } from './create.ts';
+import { lockRows, type WantedRow } from './locks/row-locks.ts';
+import { lockValues, type WantedValues } from './locks/value-locks.ts';
 import { idsOf, type RemoveRequest, removeIn } from './remove.ts';
-import { lockRows, type WantedRow } from './row-locks.ts';
 import { type UpdateRequest, update } from './update.ts';
 import { type UpsertAccess, type Upserted, type UpsertRequest, upsert } from './upsert.ts';
-import { lockValues, type WantedValues } from './value-locks.ts';
 
 /** The values and records that a batch locks before its first write. */
 export interface WantedLocks {
@@ -70,7 +70,7 @@ export class Batch {
   }
 
   create(access: AccessContext, request: CreateRequest): Promise<Written> {
-    return create(this.#store, access, { ...request, tx: this.tx, holdsPlaces: true });
+    return create(this.#store, access, { ...request, tx: this.tx, holdsPlaces: 'values' });
   }
 
   async update(access: AccessContext, request: UpdateRequest): Promise<Written> {

@@ -26,11 +26,11 @@ import {
   readInput,
   type ServerValues,
 } from './input.ts';
+import { isPlaced, lockNewPlaces, placedCallerOf, setsPlace } from './locks/value-locks.ts';
 import { insertOwned, type OwnedRow } from './owners-changes.ts';
 import { recordingHistory } from './row-history.ts';
 import { createdRow, newRecord } from './row-in-process.ts';
 import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
-import { lockNewPlaces, setsPlace } from './value-locks.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import { insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
@@ -41,8 +41,8 @@ export interface CreateRequest {
   readonly given?: ServerValues;
   /** Default: a transaction of its own. */
   readonly tx?: Transaction;
-  /** The transaction has locked the places of the record. */
-  readonly holdsPlaces?: boolean;
+  /** The transaction has locked the places of the values, or all places of the record. */
+  readonly holdsPlaces?: 'values' | 'all';
 }
 
 interface Creation {
@@ -58,7 +58,9 @@ interface Creation {
 export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
   const { tx, data, holdsPlaces } = request;
   const read = creationOf(store, access, request);
-  if (holdsPlaces !== true && setsPlace({ collection: access.collection, data }))
+  const { collection } = access;
+  const needsPlaces = isPlaced(collection) || (holdsPlaces === undefined && setsPlace({ collection, data }));
+  if (needsPlaces && holdsPlaces !== 'all')
     return createInPlace(store, access, { ...request, values: read.input.values });
   const tenant = tenantOfValues(access.collection, read.input.values);
   const writer = withinTenant(statementWriter(store, access, tx), tenant);
@@ -83,8 +85,8 @@ function createInPlace(
 ): Promise<Written> {
   const { collection } = access;
   const work = async (tx: Transaction): Promise<Written> => {
-    await lockNewPlaces(tx, { collection, data: request.data }, values);
-    return create(store, access, { ...request, tx, holdsPlaces: true });
+    await lockNewPlaces(tx, { collection, data: request.data, caller: placedCallerOf(access) }, values);
+    return create(store, access, { ...request, tx, holdsPlaces: 'all' });
   };
   if (request.tx !== undefined) return work(request.tx);
   return store.transaction(work).catch((error: unknown) => {

@@ -22,6 +22,7 @@ import { everyTenant, inTenantOf, isReadableElsewhere, type Scope, type ScopedRo
 import { tenantKeyOf } from '../tenant-key.ts';
 import { keepRows } from './kept-rows.ts';
 import { changedSince, lockRow } from './locked-row.ts';
+import { isPlaced, lockPlacesOf } from './locks/value-locks.ts';
 import { recordDeletion, recordingChanges } from './row-history.ts';
 import {
   acceptedCounts,
@@ -61,10 +62,15 @@ export async function removeIn(
   let writer = statementWriter(store, access, tx);
   try {
     writer = await inTenantOf(writer, request.id, 'delete');
-    if (await removeInOneStatement(writer, request)) return NOTHING_ELSE;
+    const { collection } = access;
+    if (!isPlaced(collection) && (await removeInOneStatement(writer, request))) return NOTHING_ELSE;
     const { access: permitted, tenant } = writer;
-    const inTransaction = (own: Transaction) =>
-      removeInTransaction({ store, q: own, access: permitted, tenant }, own, request);
+    const inTransaction = async (own: Transaction) => {
+      const inside = { store, q: own, access: permitted, tenant };
+      const mayWrite = () => permitted.permit(collection.name, 'delete').lookingUp().where(STORED);
+      if (isPlaced(collection)) await lockPlacesOf(inside, { collection, id: request.id, mayWrite: mayWrite() });
+      return removeInTransaction(inside, own, request);
+    };
     return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
   } catch (error) {
     if (!(error instanceof StoreError && error.kind === 'foreign_key')) throw ownersRefusal(error, access.collection);

@@ -13,6 +13,7 @@ import { inTenantOf, isReadableElsewhere } from '../scope.ts';
 import { checksOn } from './checks.ts';
 import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
 import { changedSince, LockedUpdate } from './locked-row.ts';
+import { lockPlacesOfUpdate, setsPlace } from './locks/value-locks.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
 import {
   acceptedCounts,
@@ -22,7 +23,6 @@ import {
   statementWriter,
   writtenOf,
 } from './single-statement.ts';
-import { lockPlacesOf, setsPlace } from './value-locks.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
 
@@ -61,8 +61,8 @@ export async function update(store: Store, access: AccessContext, request: Updat
     const isPlaced = setsPlace({ collection: access.collection, data });
     const isOneStatement = known?.plan.isExact && relations.length === 0 && !isPlaced;
     const inTransaction = async (own: Transaction): Promise<Written> => {
-      if (isPlaced) await lockPlacesOf(writer, own, id, data);
       const inside = { ...writer, ...statementWriter(store, writer.access, own) };
+      if (isPlaced) await lockPlacesOfUpdate(inside, access.collection, id, data);
       const written = known === undefined || isOneStatement ? undefined : await updateUnlocked(inside, known, change);
       return written ?? updateLocked(inside, own, change);
     };

@@ -1,6 +1,7 @@
 import {
   exclusionProblems,
   expandParameter,
+  transitionProblems,
   uniqueProblems,
   upsertData,
   written,
@@ -38,7 +39,15 @@ export const upsertRecord = route({
       headers: ['Location', 'ETag'],
     },
   },
-  problems: ['invalid_parameter', 'unknown_expand', 'forbidden', 'not_found', uniqueProblems, exclusionProblems],
+  problems: [
+    'invalid_parameter',
+    'unknown_expand',
+    'forbidden',
+    'not_found',
+    uniqueProblems,
+    exclusionProblems,
+    transitionProblems,
+  ],
   async handle(ctx, app, { data: given, errors }) {
     const collection = requestedCollection(ctx);
     const field = uniqueFieldOf(collection, ctx.params.field as string);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Data } from '../../../src/records/write/input.ts';
-import { lockValues } from '../../../src/records/write/value-locks.ts';
+import { lockValues } from '../../../src/records/write/locks/value-locks.ts';
 import { raw } from '../../../src/sql.ts';
 import { KINDS, openKind, schemaOf } from '../../support/store-world.ts';
 import { until } from '../../support/until.ts';

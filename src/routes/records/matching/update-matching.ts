@@ -2,6 +2,7 @@ import {
   adminProblems,
   exclusionProblems,
   tenantProblems,
+  transitionProblems,
   uniqueProblems,
   updateData,
 } from '../../../describe/collection-schemas.ts';
@@ -30,6 +31,7 @@ export const updateMatching = route({
     uniqueProblems,
     exclusionProblems,
     adminProblems,
+    transitionProblems,
   ],
   handle: writeMatching,
 });

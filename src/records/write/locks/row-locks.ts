@@ -3,12 +3,12 @@
  * ends one of them after a second. So a batch locks its records at once, in one order.
  */
 
-import type { Transaction } from '../../database/contract.ts';
-import { join, raw, type Sql, sql } from '../../sql.ts';
-import type { AccessContext, Reading, Store } from '../access-context.ts';
-import { recordKeyOf } from '../record-key.ts';
-import { inTenantOf, scopeOf } from '../scope.ts';
-import { STORED } from './written-row.ts';
+import type { Transaction } from '../../../database/contract.ts';
+import { join, raw, type Sql, sql } from '../../../sql.ts';
+import type { AccessContext, Reading, Store } from '../../access-context.ts';
+import { recordKeyOf } from '../../record-key.ts';
+import { inTenantOf, scopeOf } from '../../scope.ts';
+import { STORED } from '../written-row.ts';
 
 /** A stored record that a batch will change. */
 export interface WantedRow {
