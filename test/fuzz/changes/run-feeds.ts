@@ -300,7 +300,7 @@ export class FeedFuzz {
   async #disturb(world: CommittedWorld): Promise<void> {
     const { random, watchers, i } = world;
     const { db, schema } = this.#world;
-    if (random.chance(0.04)) await this.#changeCaller(world);
+    if (random.chance(0.08)) await this.#changeCaller(world);
     if (random.chance(0.04) && db.kind === 'postgres') {
       world.log.push('-- LISTEN is lost');
       await db.rows(LOSE_LISTEN);
@@ -329,7 +329,7 @@ export class FeedFuzz {
 
   /** A caller gets another team or other roles: each of its streams has to list again. */
   async #changeCaller(world: CommittedWorld): Promise<void> {
-    const { random, watchers, log } = world;
+    const { random, watchers, log, i } = world;
     const number = random.below(USERS);
     const caller = this.#callers[number]!;
     const [roles, team] = [random.pick([[], ['editor']]), random.pick([null, TEAM])];
@@ -347,6 +347,10 @@ export class FeedFuzz {
       if (performance.now() > end) throw new Error(`no reset came when caller ${number} changed`);
       await pause(10);
     }
+    await this.#quiet(watchers);
+    // Each record has another text, which only the new rules decide on.
+    await write(this.#world.db, `UPDATE items${i} SET n = 4 - n`, log);
+    for (const watcher of watchers) await watcher.noteList();
     await this.#quiet(watchers);
   }
 
