@@ -36,8 +36,8 @@ import { inCompany } from './company.ts';
 import { fill, PLAIN, randomSchema, readAll, STAGES, type Stocked, writableValue } from './doors-world.ts';
 import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts';
 import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
-import { datetimeAfter, lostReferences, ofFormerStates, ofReferredTo } from './kept-rules.ts';
-import { withKept } from './kept-schema.ts';
+import { datetimeAfter, IS_FORMER, lostReferences, ofFormerStates, ofReferredTo } from './kept-rules.ts';
+import { touching, withKept } from './kept-schema.ts';
 import { withReferences } from './referring-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
@@ -349,7 +349,7 @@ class Session {
     if (all.length === 0) return undefined;
     const world = deletedWorld(this.#stocked, collection, all, data);
     const lost = all.filter(({ row }) => lostReferences(schema.collections.get(collection)!, row, data).length > 0);
-    const record = this.#random.pick(lost.length > 0 && this.#random.chance(0.5) ? lost : all);
+    const record = this.#random.pick(lost.length > 0 && this.#random.chance(0.7) ? lost : all);
     return { record, all, world };
   }
 
@@ -402,7 +402,7 @@ class Session {
 
   #restoreRules(setting: Setting, data: Data, row: Row): readonly RandomRule[] {
     const random = this.#random;
-    const ofReferred = random.chance(0.4) ? ofReferredTo(setting, random, row, data) : undefined;
+    const ofReferred = random.chance(0.5) ? ofReferredTo(setting, random, row, data) : undefined;
     const drawn = ofReferred && this.#compiledIn(setting, ofReferred);
     if (drawn !== undefined) return [drawn];
     if (random.chance(0.4)) return [this.#compiledIn(setting, random.chance(0.7) ? TRUE : IS_OPEN)!];
@@ -440,10 +440,11 @@ class Session {
     const { doors, schema, db } = this.#stocked;
     const random = this.#random;
     const names = PLAIN.filter((name) => schema.collections.get(name)!.history !== undefined);
-    if (names.length === 0 || !random.chance(HISTORIES)) return undefined;
-    const isOwn = names.includes(write.collection) && random.chance(0.7);
-    const collection = isOwn ? write.collection : random.pick(names);
-    const id = isOwn ? write.id : random.pick(idsOf(now.data.rows.get(collection)!));
+    if (names.length === 0 || !random.chance(write.action === 'delete' ? 0.9 : HISTORIES)) return undefined;
+    const left = write.action === 'delete' ? this.#leftBy(write, before, names, now.data) : undefined;
+    const isOwn = left === undefined && names.includes(write.collection) && random.chance(0.7);
+    const other = isOwn ? write : (left ?? this.#someOf(random.pick(names), now.data));
+    const { collection, id } = other;
     const changes = await readChanges(this.#stocked, collection, id);
     const present = rowOf(now.data, collection, id);
     const isNew = isOwn && isChange(rowOf(before, collection, id), present);
@@ -478,6 +479,25 @@ class Session {
       `  expected    ${texts[0]}`,
       `  found       ${texts[1]}`,
     ].join('\n');
+  }
+
+  #someOf(collection: string, data: Data): { readonly collection: string; readonly id: Id } {
+    return { collection, id: this.#random.pick(idsOf(data.rows.get(collection)!)) };
+  }
+
+  /** A record that referred to the deleted one, and stays. */
+  #leftBy(gone: Write, before: Data, names: readonly string[], after: Data) {
+    const { collections } = this.#stocked.schema;
+    const left = names.flatMap((collection) => {
+      const held = [...collections.get(collection)!.relations.values()].filter(
+        (relation) => relation.kind === 'belongs_to' && relation.collection === gone.collection,
+      );
+      return before.rows
+        .get(collection)!
+        .filter((row) => held.some(({ name }) => row[name] === gone.id) && rowOf(after, collection, row.id as Id))
+        .map((row) => ({ collection, id: row.id as Id }));
+    });
+    return left.length === 0 ? undefined : this.#random.pick(left);
   }
 
   // -------------------------------------------------------------- the view
@@ -606,8 +626,9 @@ class Session {
     return this.#random.pick([undefined, undefined, undefined, true, false]);
   }
 
-  #values({ fields, relations }: Collection, action: Write['action'], data: Data): Row {
+  #values(collection: Collection, action: Write['action'], data: Data): Row {
     const random = this.#random;
+    const { fields, relations } = collection;
     const values: Record<string, unknown> = {};
     const share = random.pick([0, 0.2, 0.5]);
     // A create without references may be one plain statement.
@@ -618,6 +639,7 @@ class Session {
       if (action === 'create' || random.chance(share))
         values[name] = !required && random.chance(0.25) ? null : writableValue(field, random);
     }
+    Object.assign(values, random.chance(0.3) && touching(collection, data.rows.get(collection.name)!, random));
     for (const relation of relations.values()) {
       if (relation.kind !== 'belongs_to') continue;
       if (action === 'create' || random.chance(share))
@@ -694,7 +716,9 @@ class Session {
 
   #rules(collection: string, action: Action, about: About): readonly RandomRule[] {
     const random = this.#random;
-    if (action === 'read' && PLAIN.includes(collection) && random.chance(0.08))
+    // A deletion leaves references of former states to a record that is gone.
+    const share = about.write.action === 'delete' ? 0.35 : 0.1;
+    if (action === 'read' && PLAIN.includes(collection) && random.chance(share))
       return [this.#compiled(collection, action, ofFormerStates(this.#setting(collection, action), random))!];
     if (random.chance(this.#isSimple ? 0.85 : action === 'read' ? 0.7 : 0.15))
       return [this.#compiled(collection, action, TRUE)!];
@@ -727,6 +751,8 @@ class Session {
     const declared = this.#stocked.schema.collections.get(collection)!.memberAccess.get(member);
     if (declared?.[action] === undefined || !this.#hasMemberRules || this.#random.chance(0.3)) return undefined;
     if (this.#random.chance(0.1)) return [];
+    if (action === 'read' && PLAIN.includes(collection) && this.#random.chance(0.12))
+      return [this.#compiled(collection, action, IS_FORMER)!];
     // In a write of a single statement, rules of members show most if they read other records.
     const share = this.#isSimple && action !== 'read' ? 1 : 0.3;
     const plain = this.#isSimple && action === 'read' ? this.#plainMask(collection) : undefined;

@@ -18,6 +18,9 @@ function ofTime(op: '<' | '>', year: number): Expr {
   return { kind: 'compare', op, opSpan: SPAN, left: pathTo('updated_at'), right, span: SPAN };
 }
 
+/** The record has it in its former states alone. */
+export const IS_FORMER = ofTime('>', 2025);
+
 /** A rule for former states: by their time, or by a record that they refer to, which may be gone. */
 export function ofFormerStates(setting: Setting, random: Random): Expr {
   const isPresent = ofTime('<', 2025);

@@ -1,5 +1,6 @@
 /** A random schema with keys and periods, and with collections that keep their deleted records and their changes. */
-import type { CatalogField } from '../../../src/policy/types.ts';
+import type { CatalogField, Row } from '../../../src/policy/types.ts';
+import type { Collection } from '../../../src/schema/model/model.ts';
 import type { Random } from '../random.ts';
 
 /** The field that may be unique, whose values often meet, also in another case. */
@@ -61,4 +62,14 @@ export function keptValue({ name }: CatalogField, random: Random): unknown {
 export function firstValue(id: string, { name }: CatalogField, otherwise: () => unknown): unknown {
   if (name === SLUG) return id.slice(0, 8);
   return name === FROM || name === TO ? null : otherwise();
+}
+
+/** The values of a period that begins where that of another record of the place ends. */
+export function touching({ noOverlap = [] }: Collection, rows: readonly Row[], random: Random): Row {
+  const [key] = noOverlap;
+  const placed = rows.filter((row) => typeof row[FROM] === 'number' && typeof row[TO] === 'number');
+  if (key === undefined || placed.length === 0) return {};
+  const other = random.pick(placed);
+  const end = Math.max(Number(other[FROM]), Number(other[TO]));
+  return { ...Object.fromEntries(key.on.map(({ name }) => [name, other[name]])), [FROM]: end, [TO]: end + 1 };
 }

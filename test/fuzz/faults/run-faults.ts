@@ -133,13 +133,18 @@ function timeLimit(): () => boolean {
 /** The disagreement that a round finds in a copy. */
 type Round = (number: number) => Promise<string | Disagreement | undefined>;
 
+/** A transaction that a busy machine has ended shows nothing of the fault. */
+function unlessLate(error: unknown): undefined {
+  if ((error as { readonly kind?: string }).kind !== 'unavailable') throw error;
+}
+
 /** Asks until something is found, or the time is over. A fault may also break the copy altogether. */
 async function firstFound(begin: (isOver: () => boolean) => Promise<Round>): Promise<Found | undefined> {
   const isOver = timeLimit();
   try {
     const round = await begin(isOver);
     for (let number = 0; !isOver(); number++) {
-      const found = await round(number);
+      const found = await round(number).catch(unlessLate);
       if (found !== undefined) return found;
     }
   } catch (error) {
