@@ -316,10 +316,28 @@ function orderOfTexts(left: string, right: string): number {
 
 function orderOfNumbers(left: number | Written, right: number | Written): number {
   if (typeof left === 'number' && typeof right === 'number') return left < right ? -1 : left > right ? 1 : 0;
+  if (typeof left !== 'number' && typeof right !== 'number') return orderOfWritten(left, right);
   const a = fraction(left);
   const b = fraction(right);
   const difference = a.numerator * b.denominator - b.numerator * a.denominator;
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+/** Numerals of any length: the digits of `0.d…`, and the power of ten before them. */
+function orderOfWritten(left: Written, right: Written): number {
+  const [a, b] = [partsOfNumeral(left), partsOfNumeral(right)];
+  if (a.sign !== b.sign || a.sign === 0) return a.sign - b.sign;
+  if (a.magnitude !== b.magnitude) return a.sign * (a.magnitude - b.magnitude);
+  const length = Math.max(a.digits.length, b.digits.length);
+  return a.sign * orderOfTexts(a.digits.padEnd(length, '0'), b.digits.padEnd(length, '0'));
+}
+
+function partsOfNumeral({ decimal }: Written) {
+  const [mantissa = '', exponent = '0'] = decimal.toLowerCase().split('e');
+  const [whole = '', decimals = ''] = mantissa.replace('-', '').split('.');
+  const digits = (whole + decimals).replace(/^0+/, '');
+  const sign = digits === '' ? 0 : mantissa.startsWith('-') ? -1 : 1;
+  return { sign, digits, magnitude: digits.length - decimals.length + Number(exponent) };
 }
 
 /** True if a double equals the written numeral exactly. */

@@ -272,12 +272,11 @@ export class ComparisonFormulas {
     return isMember(OPERATORS[op]) ? atom(is, deny(isNot)) : atom(isNot, deny(is));
   }
 
-  #ofId(op: CompareOp, term: Term, { value }: Known): Formula {
+  #ofId(op: CompareOp, term: Term, { value, exact = String(value) }: Known): Formula {
     const { rows } = this.#of;
     if (OPERATORS[op].direction !== undefined) return CUT;
-    if (!isIdText(rows.idType(term.collection!), String(value)))
-      return isMember(OPERATORS[op]) ? NO : rows.presence(term);
-    const id = (): Term => rows.named(term.collection!, String(value)).id;
+    if (!isIdText(rows.idType(term.collection!), exact)) return isMember(OPERATORS[op]) ? NO : rows.presence(term);
+    const id = (): Term => rows.named(term.collection!, exact).id;
     const same = (): boolean => rows.terms.same(term, id());
     const differ = (): boolean => rows.terms.differ(term, id());
     return isMember(OPERATORS[op]) ? atom(same) : atom(differ);
@@ -343,7 +342,8 @@ export class ComparisonFormulas {
 
   /** The elements that a value of the type can equal. */
   #elements({ domain: { type } }: Term, { value, exact }: LiteralOperand): readonly Scalar[] {
-    if (isTo(type)) return (value as readonly Scalar[]).filter((element) => isIdText(type, String(element)));
+    if (isTo(type))
+      return (value as readonly Scalar[]).filter((element, i) => isIdText(type, exact?.[i] || String(element)));
     const grid = gridOf(type);
     return (value as readonly Scalar[]).filter((element, i) => {
       if (grid !== undefined) return isOnGrid(grid, String(element));
@@ -400,10 +400,9 @@ export class ComparisonFormulas {
   /** `none`: a numeral that no value of the type equals. */
   #elementTerm(side: TermSide, type: ValueType): Term | 'none' | undefined {
     if (side instanceof Term) return isComparable(side, type) ? side : undefined;
-    if (isTo(type))
-      return isIdText(type, String(side.value)) ? this.#of.rows.named(type.id, String(side.value)).id : 'none';
-    const grid = gridOf(type);
     const numeral = side.exact ?? String(side.value);
+    if (isTo(type)) return isIdText(type, numeral) ? this.#of.rows.named(type.id, numeral).id : 'none';
+    const grid = gridOf(type);
     if (grid !== undefined) return isOnGrid(grid, numeral) ? this.#constant(type, numeral) : 'none';
     if (isNumeric(type) && !canEqual(type, { value: Number(side.value), exact: side.exact })) return 'none';
     return this.#constant(type, side.value);
