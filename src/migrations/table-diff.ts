@@ -29,7 +29,7 @@ interface TableDiffInput {
   readonly hasStored: (table: string, column: string) => boolean;
   /** The name of the column in the database; the table has its name of the schema. */
   readonly storedColumn: (table: string, column: string) => string;
-  /** The column of the database tells the rows of the table apart now. */
+  /** A constraint of the database makes the column unique now. */
   readonly isStoredKey: (table: string, column: string) => boolean;
   /** The column that decides where the rows of a table are stored now. */
   readonly storedTenant: (table: string) => string | undefined;

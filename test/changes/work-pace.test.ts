@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { LongWork, WorkPace } from '../../src/changes/work-pace.ts';
 
-test('slices run in their order, a few in each turn, and a failure is that of its slice', async () => {
-  const pace = new WorkPace();
+/** Counts the turns of the event loop until `end`, which gives their number. */
+function countTurns(): { end(): number } {
   let turns = 0;
   let isOver = false;
   const count = (): void => {
@@ -11,6 +11,17 @@ test('slices run in their order, a few in each turn, and a failure is that of it
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
+  return {
+    end() {
+      isOver = true;
+      return turns;
+    },
+  };
+}
+
+test('slices run in their order, a few in each turn, and a failure is that of its slice', async () => {
+  const pace = new WorkPace();
+  const turns = countTurns();
   const ran: number[] = [];
   const slice = (i: number) => (): number => {
     const end = performance.now() + 1;
@@ -20,30 +31,23 @@ test('slices run in their order, a few in each turn, and a failure is that of it
     return i;
   };
   const all = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => pace.run(slice(i))));
-  isOver = true;
+  const count = turns.end();
   expect(ran).toEqual(Array.from({ length: 20 }, (_, i) => i));
   expect(all.flatMap((each, i) => (each.status === 'rejected' ? [i] : []))).toEqual([3]);
   // Each slice takes the millisecond that a turn has.
-  expect(turns).toBeGreaterThanOrEqual(15);
+  expect(count).toBeGreaterThanOrEqual(15);
 });
 
 test('the work behind a slice counts for its turn', async () => {
   const pace = new WorkPace();
-  let turns = 0;
-  let isOver = false;
-  const count = (): void => {
-    turns++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
+  const turns = countTurns();
   const one = async (): Promise<void> => {
     await pace.run(() => undefined);
     const end = performance.now() + 1;
     while (performance.now() < end);
   };
   await Promise.all(Array.from({ length: 20 }, one));
-  isOver = true;
-  expect(turns).toBeGreaterThanOrEqual(15);
+  expect(turns.end()).toBeGreaterThanOrEqual(15);
 });
 
 test('long work leaves a turn every 10 ms', async () => {

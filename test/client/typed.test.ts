@@ -1,18 +1,15 @@
 // @module-tag long
 /** The client with the types that `bylaw types` makes, as strict TypeScript reads them. */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { typescriptOf } from '../../src/describe/typescript.ts';
 import { parseSchema } from '../../src/schema/load.ts';
+import { CLIENT, typeCheck } from './type-check.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
 const USE = `
-import { createClient, isBylawError } from ${JSON.stringify(join(ROOT, 'src/client/client.ts'))};
+import { createClient, isBylawError } from ${CLIENT};
 import type { Collections, DocumentRecord, ErrorCode, Team } from './types.ts';
 
 const client = createClient<Collections>('https://api.example.com');
@@ -81,7 +78,7 @@ export async function use(): Promise<string | undefined> {
   documents.query({ expand: { team: { expand: { membershps: true } } } });
   // @ts-expect-error: no such field of the memberships
   documents.query({ expand: { team: { expand: { memberships: { fields: ['rol'] } } } } });
-  // @ts-expect-error: a count is no relation
+  // @ts-expect-error: expand names relations alone
   documents.query({ expand: { comments_count: true } });
   const { update } = await documents.capabilities(written.id);
   const tried = await documents.can({ action: 'update', id: written.id, data: { status: 'published' } });
@@ -106,27 +103,5 @@ export async function use(): Promise<string | undefined> {
 
 test('correct calls compile, and mistakes do not', async () => {
   const { schema } = parseSchema(readFileSync(join(ROOT, 'bylaw.yaml'), 'utf8'), 'bylaw.yaml');
-  const folder = mkdtempSync(join(tmpdir(), 'bylaw-types-'));
-  try {
-    writeFileSync(join(folder, 'types.ts'), typescriptOf(schema!));
-    writeFileSync(join(folder, 'use.ts'), USE);
-    const compilerOptions = {
-      strict: true,
-      noEmit: true,
-      noUnusedLocals: true,
-      allowImportingTsExtensions: true,
-      target: 'es2023',
-      lib: ['es2023', 'dom'],
-      types: [],
-      module: 'esnext',
-      moduleResolution: 'bundler',
-    };
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.ts'] }));
-    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-    const run = promisify(execFile)(process.execPath, [compiler, '-p', folder]);
-    const { stdout } = await run.catch((error: { stdout: string }) => error);
-    expect(stdout).toBe('');
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  expect(await typeCheck(schema!, USE)).toBe('');
 });

@@ -1,15 +1,9 @@
 // @module-tag long
 /** The work of the compiler on the types of a large schema: types that multiply the names of collections would show here. */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { typescriptOf } from '../../src/describe/typescript.ts';
 import { parseSchema } from '../../src/schema/load.ts';
+import { CLIENT, typeCheck } from './type-check.ts';
 
-const ROOT = resolve(import.meta.dirname, '../..');
 const COLLECTIONS = 100;
 /** Twice as many as there are. Times would be uneven: `tsc --extendedDiagnostics` shows them. */
 const MOST_INSTANTIATIONS = 60_000;
@@ -48,43 +42,16 @@ const useOf = (name: string): string => `
 test('the compiler does little for each collection that is used, of a hundred', async () => {
   const { schema, issues } = parseSchema(largeSchema());
   expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
-  const folder = mkdtempSync(join(tmpdir(), 'bylaw-types-'));
-  try {
-    writeFileSync(join(folder, 'types.ts'), typescriptOf(schema!));
-    const uses = Array.from({ length: 20 }, (_, i) => useOf(`c${i * 5}`)).join('\n');
-    writeFileSync(
-      join(folder, 'use.ts'),
-      `import { createClient } from ${JSON.stringify(join(ROOT, 'src/client/client.ts'))};
+  const uses = Array.from({ length: 20 }, (_, i) => useOf(`c${i * 5}`)).join('\n');
+  const use = `import { createClient } from ${CLIENT};
 import type { Collections } from './types.ts';
 const client = createClient<Collections>('https://api.example.com');
 export async function use(): Promise<void> {${uses}
 }
-`,
-    );
-    const compilerOptions = {
-      strict: true,
-      noEmit: true,
-      allowImportingTsExtensions: true,
-      skipLibCheck: true,
-      target: 'es2023',
-      lib: ['es2023', 'dom'],
-      types: [],
-      module: 'esnext',
-      moduleResolution: 'bundler',
-    };
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.ts'] }));
-    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      compiler,
-      '-p',
-      folder,
-      '--extendedDiagnostics',
-    ]).catch((error: { stdout: string }) => error);
-    expect(stdout).not.toContain('error TS');
-    const instantiations = Number(/^Instantiations:\s+(\d+)/m.exec(stdout)?.[1]);
-    expect(instantiations).toBeGreaterThan(0);
-    expect(instantiations).toBeLessThan(MOST_INSTANTIATIONS);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+`;
+  const output = await typeCheck(schema!, use, ['--extendedDiagnostics']);
+  expect(output).not.toContain('error TS');
+  const instantiations = Number(/^Instantiations:\s+(\d+)/m.exec(output)?.[1]);
+  expect(instantiations).toBeGreaterThan(0);
+  expect(instantiations).toBeLessThan(MOST_INSTANTIATIONS);
 });

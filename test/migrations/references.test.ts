@@ -72,7 +72,7 @@ describe.each(KINDS)('references by another column on %s', (kind) => {
   });
 
   it('a reference by another column of the same type gets another key', async () => {
-    const both = CODE + ', mark: { type: string, required: true, unique: true, max: 20, default: NEW }';
+    const both = `${CODE}, mark: { type: string, required: true, unique: true, max: 20, default: NEW }`;
     const byMark = schemaOf(shop(both, 'references: mark, on_delete: cascade'));
     await applyMigration(db, byMark);
     expect(await keys()).toEqual(['FOREIGN KEY (cust) REFERENCES customers(mark) ON UPDATE CASCADE ON DELETE CASCADE']);

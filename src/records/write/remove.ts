@@ -67,8 +67,10 @@ export async function removeIn(
     const { access: permitted, tenant } = writer;
     const inTransaction = async (own: Transaction) => {
       const inside = { store, q: own, access: permitted, tenant };
-      const mayWrite = () => permitted.permit(collection.name, 'delete').lookingUp().where(STORED);
-      if (isPlaced(collection)) await lockPlacesOf(inside, { collection, id: request.id, mayWrite: mayWrite() });
+      if (isPlaced(collection)) {
+        const mayWrite = permitted.permit(collection.name, 'delete').lookingUp().where(STORED);
+        await lockPlacesOf(inside, { collection, id: request.id, mayWrite });
+      }
       return removeInTransaction(inside, own, request);
     };
     return tx ? await inTransaction(tx) : await store.transaction(inTransaction);

@@ -58,11 +58,11 @@ export async function update(store: Store, access: AccessContext, request: Updat
   try {
     const writer = await inTenantOf(statementWriter(store, access, tx), id, 'update');
     const known = await knownUpdate(writer, change);
-    const isPlaced = setsPlace({ collection: access.collection, data });
-    const isOneStatement = known?.plan.isExact && relations.length === 0 && !isPlaced;
+    const needsPlaces = setsPlace({ collection: access.collection, data });
+    const isOneStatement = known?.plan.isExact && relations.length === 0 && !needsPlaces;
     const inTransaction = async (own: Transaction): Promise<Written> => {
       const inside = { ...writer, ...statementWriter(store, writer.access, own) };
-      if (isPlaced) await lockPlacesOfUpdate(inside, access.collection, id, data);
+      if (needsPlaces) await lockPlacesOfUpdate(inside, access.collection, id, data);
       const written = known === undefined || isOneStatement ? undefined : await updateUnlocked(inside, known, change);
       return written ?? updateLocked(inside, own, change);
     };

@@ -56,6 +56,10 @@ export function setsPlace({ collection, data }: WantedValues): boolean {
 /** Every create, delete and restore needs the locks of its places. */
 export const isPlaced = (collection: Collection): boolean => !rulePlacesOf(collection).isEmpty;
 
+/** Records of one place exclude each other, or a rule counts them. */
+export const hasPlaces = (collection: Collection): boolean =>
+  collection.noOverlap !== undefined || isPlaced(collection);
+
 export const placedCallerOf = ({ kind, auth }: AccessContext): string | undefined =>
   kind === 'user' ? String(auth.id) : undefined;
 
@@ -138,9 +142,9 @@ const MOST_VALUES = 200;
 /** Locks the values until the end of the transaction. Batches of other values do not wait. */
 export async function lockValues(tx: Queryable, wanted: readonly WantedValues[]): Promise<void> {
   const values = new Map(wanted.flatMap(contestedValues));
-  // Two periods of one place can wait for each other, too, and a rule can count in it.
-  const hasPlaces = wanted.some(({ collection }) => collection.noOverlap !== undefined || isPlaced(collection));
-  if (values.size < (hasPlaces ? 1 : 2)) return;
+  // Two writes of one place wait for each other with a single value, too.
+  const isOfPlaces = wanted.some(({ collection }) => hasPlaces(collection));
+  if (values.size < (isOfPlaces ? 1 : 2)) return;
   const isOfValues = values.size <= MOST_VALUES;
   const tables = new Set(Array.from(values.values(), lockNumberOf));
   const locks = new Set(isOfValues ? Array.from(values.keys(), lockNumberOf) : []);
