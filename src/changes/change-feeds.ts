@@ -326,11 +326,13 @@ export class ChangeFeeds {
   }
 
   /** A reader who lags gets the rest at its own pace. @param seq the last place that was sent */
-  #paceReaders({ life, from, to }: ChangeBatch, seq: number): void {
+  #paceReaders(batch: ChangeBatch, seq: number): void {
+    const { life, to } = batch;
     for (const subscriber of this.#subscribers) {
       if (subscriber.group === undefined || subscriber.has(to) || !subscriber.sink.lags()) continue;
       this.#groups.remove(subscriber);
-      const start = { life, from: from.snapshot, at: from.at, to: to.snapshot, seq };
+      const { snapshot, at } = subscriber.startIn(batch);
+      const start = { life, from: snapshot, at, to: to.snapshot, seq };
       this.#following(subscriber, async () => this.#catchUp(subscriber, await this.#replay(subscriber).since(start)));
     }
   }
@@ -338,9 +340,10 @@ export class ChangeFeeds {
   // ---------------------------------------------------------------- in the background
 
   #beat(): void {
+    const end = this.#tail && endOf(this.#tail);
     for (const subscriber of this.#subscribers)
-      if (subscriber.group === undefined || this.#tail === undefined) subscriber.sink.beat(undefined);
-      else this.#sender.beat(subscriber, endOf(this.#tail));
+      if (subscriber.group === undefined || end === undefined) subscriber.sink.beat(undefined);
+      else this.#sender.beat(subscriber, end);
   }
 
   async #recheckAll(): Promise<void> {

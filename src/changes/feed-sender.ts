@@ -2,7 +2,7 @@
 import type { Database } from '../database/contract.ts';
 import type { Moment } from './change-log.ts';
 import { END_OF_BATCH, type EventType, type FeedEvent, type ResetReason, resetOf } from './events.ts';
-import type { FeedPosition, Positions, PositionWriter } from './position.ts';
+import type { FeedPosition, LogStretch, Positions, StretchPlaces } from './position.ts';
 import type { Subscriber } from './subscriber.ts';
 import type { WorkPace } from './work-pace.ts';
 
@@ -17,17 +17,10 @@ export interface FeedObserver {
   readonly onClosed: (reason: string) => void;
 }
 
-/** The part of the log that one read covers. */
-export interface Stretch {
-  readonly life: string;
-  readonly from: Moment;
-  readonly to: Moment;
-}
-
 /** Events of a stretch; those before `from` were sent. */
 export interface SentEvents {
   readonly events: readonly FeedEvent[];
-  readonly stretch: Stretch;
+  readonly stretch: LogStretch;
   readonly from: number;
 }
 
@@ -38,7 +31,7 @@ export interface ReachedMoment {
 }
 
 /** All that the moment sees was sent. */
-export const endOf = ({ life, moment }: ReachedMoment): Stretch => ({ life, from: moment, to: moment });
+export const endOf = ({ life, moment }: ReachedMoment): LogStretch => ({ life, from: moment, to: moment });
 
 interface SenderParts {
   readonly db: Database;
@@ -55,6 +48,7 @@ export class FeedSender {
   readonly #rules: string;
   readonly #observer: FeedObserver;
   readonly #pace: WorkPace;
+  readonly #places = new WeakMap<LogStretch, StretchPlaces>();
 
   constructor({ db, positions, rules, observer, pace }: SenderParts) {
     this.#db = db;
@@ -65,22 +59,24 @@ export class FeedSender {
   }
 
   /** Events of one place come together: the position of the last one alone has all of them behind it. */
-  send(subscriber: Subscriber, events: readonly FeedEvent[], stretch: Stretch): void {
+  send(subscriber: Subscriber, events: readonly FeedEvent[], stretch: LogStretch): void {
     this.sendWhile(subscriber, { events, stretch, from: 0 }, () => true);
   }
 
   /** Sends events as long as more may follow. @returns the number of events up to the last that was sent */
   sendWhile(subscriber: Subscriber, { events, stretch, from }: SentEvents, mayFollow: () => boolean): number {
     let nth = 0;
-    let write: PositionWriter | undefined;
     for (let i = from; i < events.length; i++) {
       if (subscriber.isEnded) return i;
       const { type, data, seq } = events[i]!;
       const isLast = events[i + 1]?.seq !== seq;
       const place = { seq: isLast ? seq : seq - 1, nth: isLast ? 0 : ++nth };
       if (isLast) nth = 0;
-      write ??= this.#writerOf(subscriber, stretch);
-      subscriber.sink.send({ type, data }, seq === END_OF_BATCH ? this.#end(subscriber, stretch) : write(place));
+      const position =
+        seq === END_OF_BATCH
+          ? this.#endOf(subscriber, stretch)
+          : `${this.#markOf(subscriber, stretch)}${this.#placesIn(stretch).at(place)}`;
+      subscriber.sink.send({ type, data }, position);
       this.#observer.onEvent(type);
       if (isLast && !mayFollow()) return i + 1;
     }
@@ -88,20 +84,21 @@ export class FeedSender {
   }
 
   /** The list that follows is at least as new as the position. */
-  async ready(subscriber: Subscriber, at: Stretch): Promise<void> {
+  async ready(subscriber: Subscriber, at: LogStretch): Promise<void> {
     await this.#db.noteWrite(subscriber.access.principal);
     await this.#pace.run(() => this.send(subscriber, [READY_EVENT], at));
   }
 
-  /** The same for a reset. */
-  async reset(subscriber: Subscriber, reason: ResetReason, at: Stretch): Promise<void> {
+  /** The same for a reset: the copy is made anew. */
+  async reset(subscriber: Subscriber, reason: ResetReason, at: LogStretch): Promise<void> {
     this.#observer.onReset(reason);
     await this.#db.noteWrite(subscriber.access.principal);
+    subscriber.mark = undefined;
     this.send(subscriber, [resetOf(reason)], at);
   }
 
-  beat(subscriber: Subscriber, at: Stretch): void {
-    subscriber.sink.beat(this.#end(subscriber, at));
+  beat(subscriber: Subscriber, at: LogStretch): void {
+    subscriber.sink.beat(this.#endOf(subscriber, at));
   }
 
   /** The place of a subscriber, or why it has to list again. */
@@ -109,17 +106,28 @@ export class FeedSender {
     const position = await this.#pace.run(() => this.#positions.read(since, subscriber.scope));
     if (position === undefined) return 'position';
     if (position.rules !== this.#rules) return 'schema';
-    return position.caller === subscriber.caller ? position : 'caller';
+    if (position.caller !== subscriber.caller) return 'caller';
+    subscriber.mark = position.mark;
+    return position;
   }
 
-  #end(subscriber: Subscriber, { life, to }: Stretch): string {
+  #endOf(subscriber: Subscriber, at: LogStretch): string {
     // A reset and the `ready` behind it are at one place, and differ.
-    return this.#writerOf(subscriber, { life, from: to, to })({ seq: 0, nth: ++subscriber.ends });
+    const place = { seq: 0, nth: ++subscriber.ends };
+    return `${this.#markOf(subscriber, at)}${this.#placesIn(at).at(place)}`;
   }
 
-  #writerOf({ caller, scope }: Subscriber, { life, from, to }: Stretch): PositionWriter {
-    const snapshots = { from: from.snapshot, at: from.at, to: to.snapshot };
-    return this.#positions.writerOf({ life, ...snapshots, caller, rules: this.#rules }, scope);
+  #markOf(subscriber: Subscriber, { life, from }: LogStretch): string {
+    const { caller, scope } = subscriber;
+    subscriber.mark ??= this.#positions.markOf({ life, since: from, caller, rules: this.#rules }, scope);
+    return subscriber.mark;
+  }
+
+  #placesIn(stretch: LogStretch): StretchPlaces {
+    const known = this.#places.get(stretch);
+    const places = known ?? this.#positions.placesIn(stretch);
+    if (known === undefined) this.#places.set(stretch, places);
+    return places;
   }
 }
 

@@ -4,7 +4,7 @@ import type { Store } from '../records/access-context.ts';
 import type { Audience } from './audience.ts';
 import type { ChangeLog } from './change-log.ts';
 import { type ChangeBatch, changeBatchOf, laterThan } from './commits.ts';
-import { CollectionChanges, type ResetReason } from './events.ts';
+import { CollectionChanges, type FeedEvent, type ResetReason } from './events.ts';
 import type { FeedGroups } from './feed-groups.ts';
 import { endOf, type FeedObserver, type FeedSender, type ReachedMoment } from './feed-sender.ts';
 import type { FeedGroup, Subscriber } from './subscriber.ts';
@@ -43,7 +43,7 @@ export class Publisher {
   }
 
   async #publish(batch: ChangeBatch, isReplay: boolean): Promise<void> {
-    const { groups: all, store, sender, observer, isHeard } = this.#parts;
+    const { groups: all, store, observer, isHeard } = this.#parts;
     const began = performance.now();
     const laterOf = laterThan(this.#parts, batch);
     const work = new LongWork();
@@ -59,11 +59,18 @@ export class Publisher {
       for (const { members, audience } of groups) {
         if (this.#resetBy(changes, { members, audience }, batch)) continue;
         const events = changes.eventsFor(audience);
-        if (events.length > 0) for (const each of members) sender.send(each, each.missing(events, batch), batch);
+        if (events.length > 0) for (const each of members) this.#send(each, events, batch);
         if (work.isLong) await work.rest();
       }
     }
     observer.onLag((batch.age + performance.now() - began) / 1000);
+  }
+
+  #send(subscriber: Subscriber, events: readonly FeedEvent[], batch: ChangeBatch): void {
+    const { life, from, to } = batch;
+    const start = subscriber.startIn(batch);
+    const stretch = start === from ? batch : { life, from: start, to };
+    this.#parts.sender.send(subscriber, subscriber.missing(events, batch), stretch);
   }
 
   /** No page of several may show what a related change in a later one has opened. @param first the first of them */

@@ -36,6 +36,8 @@ interface KnownDecision {
   readonly decision: Promise<ReplayDecision>;
 }
 
+const isSameMoment = (a: Moment, b: Moment): boolean => a.at === b.at && a.snapshot.text === b.snapshot.text;
+
 export class ReplayDecisions {
   readonly #parts: DecisionParts;
   readonly #batches = new WeakMap<LogPage['entries'], ChangeBatch>();
@@ -45,11 +47,16 @@ export class ReplayDecisions {
     this.#parts = parts;
   }
 
+  /** Streams that resume from one place have one batch. */
   batchOf(from: Moment, page: LogPage): ChangeBatch {
     const known = this.#batches.get(page.entries);
-    const batch = known ?? changeBatchOf(from, page, this.#parts.shapes);
-    if (known === undefined) this.#batches.set(page.entries, batch);
-    return { ...batch, from, to: page.now, life: page.life };
+    if (known !== undefined && known.to === page.now && isSameMoment(known.from, from)) return known;
+    const batch =
+      known === undefined
+        ? changeBatchOf(from, page, this.#parts.shapes)
+        : { ...known, from, to: page.now, life: page.life };
+    this.#batches.set(page.entries, batch);
+    return batch;
   }
 
   of(batch: ChangeBatch, asked: AskedDecision): Promise<ReplayDecision> {

@@ -40,7 +40,7 @@ interface ReplayPlaces {
   readonly isReplay: boolean;
 }
 
-export type ReplayStart = Omit<FeedPosition, 'nth' | 'caller' | 'rules'>;
+export type ReplayStart = Pick<FeedPosition, 'life' | 'from' | 'at' | 'to' | 'seq'>;
 
 export class Replay {
   readonly #parts: ReplayParts;

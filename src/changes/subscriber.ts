@@ -49,13 +49,15 @@ export class Subscriber {
   /** Positions are bound to it. */
   readonly scope: string;
   access: AccessContext;
-  /** A digest of what the caller is. */
+  /** A digest of the caller's present state. */
   caller: string;
   /** Undefined: earlier changes are replayed, and it takes no batch. */
   group: FeedGroup | undefined;
   /** The subscriber has everything that this moment sees. */
   floor: Moment | undefined;
   isEnded = false;
+  /** The first part of its positions. Undefined: the copy that its events keep has not begun. */
+  mark: string | undefined;
   /** Positions that it was given at the end of a batch. */
   ends = 0;
 
@@ -79,6 +81,12 @@ export class Subscriber {
     if (floor === undefined) return events;
     if (from.at > floor.at) this.floor = undefined;
     return events.filter(({ xid }) => xid === undefined || !floor.snapshot.sees(xid));
+  }
+
+  /** The moment from which on the subscriber takes the events of a batch. */
+  startIn({ from }: ChangeBatch): Moment {
+    const { floor } = this;
+    return floor !== undefined && floor.at > from.at ? floor : from;
   }
 
   /** The subscriber has everything that the moment sees. */

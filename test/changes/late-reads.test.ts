@@ -71,12 +71,12 @@ afterAll(async () => {
 const insert = (title: string) =>
   db.run(raw(`INSERT INTO notes (id, title, team_id) VALUES (gen_random_uuid(), '${title}', '${TEAM}')`));
 
-function open(since?: string, id = ANN!) {
-  const caller = new FeedCaller(schema, { id, roles: [] }, decide);
+function open(since?: string, id = ANN!, caller = new FeedCaller(schema, { id, roles: [] }, decide)) {
   const stream = {
     seen: [] as string[],
     data: [] as string[],
     position: '',
+    positions: [] as string[],
     beats: 0,
     ends: [] as string[],
     leave: ignore,
@@ -86,6 +86,7 @@ function open(since?: string, id = ANN!) {
       stream.seen.push(type === 'enter' ? JSON.parse(`{${data}}`).record.title : type);
       stream.data.push(data);
       stream.position = position;
+      stream.positions.push(position);
     },
     beat: () => stream.beats++,
     lags: () => false,
@@ -193,4 +194,23 @@ test('streams that resume at once share what they see alike, and nothing else', 
   // The moment, the page, and for each audience the team and later changes of it.
   expect(reads).toBeLessThanOrEqual(6);
   for (const each of streams) each.leave();
+});
+
+test('a caller who changes in a replay has to list again, also from its last position', async () => {
+  await db.run(raw('UPDATE teams SET open = true'));
+  const since = await left();
+  await insert('e');
+  const caller = new FeedCaller(schema, { id: ANN!, roles: [] }, decide);
+  // The first read is that of the log: the rules are those of the new caller, and the copy is that of the former one.
+  before = async () => caller.become({ ...caller.auth, roles: ['editor'] });
+  const stream = open(since, ANN, caller);
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  stream.leave();
+  expect(stream.seen).toEqual(['e', 'ready']);
+  for (const position of stream.positions) {
+    const resumed = open(position, ANN, caller);
+    await until('a ready stream', () => resumed.seen.includes('ready'));
+    expect(resumed.data).toEqual(['"reason":"caller"', '']);
+    resumed.leave();
+  }
 });

@@ -86,6 +86,18 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
     expect((await subscribe(nodes[1]!, positions[2])).seen).toEqual(['ready']);
   });
 
+  test('a stream that resumes at a node with older news goes on from its positions there', async () => {
+    await subscribe(nodes[1]!);
+    await databases[0]!.run(raw(insert('news')));
+    await nodes[0]!.look();
+    const { positions } = await subscribe(nodes[0]!);
+    const resumed = await subscribe(nodes[1]!, positions[0]);
+    await databases[0]!.run(raw(insert('next')));
+    for (const node of nodes) await node.look();
+    expect(resumed.seen).toEqual(['ready', 'next']);
+    expect((await subscribe(nodes[0]!, resumed.positions[1])).seen).toEqual(['ready']);
+  });
+
   test('a long replay has one event for each record and commit, and a slow reader receives no state that is hidden since', async () => {
     const { positions } = await subscribe(nodes[0]!);
     await databases[0]!.transaction(async (tx) => {
