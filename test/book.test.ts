@@ -4,7 +4,6 @@
  * through every backend. A case that distinguishes no callers and no records
  * would prove nothing.
  */
-import type { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -22,11 +21,10 @@ import { isolatedUrl } from './support/postgres.ts';
 
 const CHAPTERS = chapters();
 const postgresUrl = inject('postgresUrl');
-let embedded: PGlite;
 const clients = new Map<string, pg.Client>();
 
 beforeAll(async () => {
-  embedded = await openEngine({ loadDataDir: await emptySnapshot() });
+  const embedded = await openEngine({ loadDataDir: await emptySnapshot() });
   const configs: [string, pg.ClientConfig][] = [['PGlite', createPgConfig(embedded) as unknown as pg.ClientConfig]];
   if (postgresUrl !== '') configs.push(['PostgreSQL', readServerUrl(await isolatedUrl(postgresUrl)).config]);
   for (const [name, config] of configs) {
@@ -38,7 +36,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const client of clients.values()) await client.end();
-  await embedded?.close();
 });
 
 /** A record, or a write of one, that the rules are asked about. */

@@ -3,7 +3,6 @@
  * Runs every case of test/cases by every backend. A case whose answer is none or all of the rows would prove
  * nothing, and is rejected.
  */
-import type { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -25,19 +24,17 @@ const CREATED = world.created.get(COLLECTION)!;
 const RELATED = relatedOf(world.catalog, world.data);
 
 const postgresUrl = inject('postgresUrl');
-let embedded: PGlite;
 const clients: pg.Client[] = [];
 const databases = new Map<string, Database>();
 
 beforeAll(async () => {
   if (postgresUrl !== '') await connect('PostgreSQL', readServerUrl(await isolatedUrl(postgresUrl)).config);
-  embedded = await openEngine({ loadDataDir: await emptySnapshot() });
+  const embedded = await openEngine({ loadDataDir: await emptySnapshot() });
   await connect('PGlite', createPgConfig(embedded) as unknown as pg.ClientConfig);
 });
 
 afterAll(async () => {
   for (const client of clients) await client.end();
-  await embedded?.close();
 });
 
 async function connect(name: string, config: pg.ClientConfig): Promise<void> {

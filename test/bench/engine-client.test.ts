@@ -1,5 +1,5 @@
 import type { PGlite } from '@electric-sql/pglite';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { EngineClient } from '../../bench/servers/engine-client.ts';
 import { emptySnapshot, openEngine } from '../support/embedded.ts';
 
@@ -9,7 +9,6 @@ beforeAll(async () => {
   engine = await openEngine({ loadDataDir: await emptySnapshot() });
   ask = new EngineClient(engine).ask;
 });
-afterAll(() => engine.close());
 beforeEach(async () => {
   await engine.exec('DROP TABLE IF EXISTS notes; CREATE TABLE notes (id int PRIMARY KEY, text text)');
 });

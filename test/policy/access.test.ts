@@ -1,5 +1,5 @@
 import type { PGlite } from '@electric-sql/pglite';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { decide, Permit } from '../../src/policy/access.ts';
 import { compile } from '../../src/policy/compile.ts';
 import { type Action, NO_RELATED, type PolicyRequest, type Row } from '../../src/policy/types.ts';
@@ -78,7 +78,6 @@ describe('an update', () => {
   beforeAll(async () => {
     embedded = await openEngine({ loadDataDir: await emptySnapshot() });
   });
-  afterAll(() => embedded.close());
 
   /** As the store asks it, of the stored row and the written one. */
   async function decided(texts: readonly string[], { record, next }: Change): Promise<boolean> {

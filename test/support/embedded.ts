@@ -12,7 +12,16 @@ export const emptySnapshot = (): Promise<Blob> => openAsBlob(inject('emptyDataba
 
 /** The engine alone, in this thread. All engines of a process share their code, whose compilation takes a second of a processor. */
 export async function openEngine(options: PGliteOptions = {}): Promise<PGlite> {
-  return PGlite.create({ ...options, pgliteWasmModule: (await engineCode()) as PGliteOptions['pgliteWasmModule'] });
+  const code = (await engineCode()) as PGliteOptions['pgliteWasmModule'];
+  const engine = await PGlite.create({ ...options, pgliteWasmModule: code });
+  engines.push(engine);
+  return engine;
+}
+const engines: PGlite[] = [];
+
+/** Some seconds after its last statement, an engine that is open sets timers without end if another file has stopped the clock. */
+export async function closeEngines(): Promise<void> {
+  await Promise.all(engines.splice(0).map((engine) => engine.closed || engine.close()));
 }
 
 /** In memory. */
