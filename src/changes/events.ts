@@ -127,7 +127,12 @@ export class CollectionChanges {
   /** Without those of an audience that has to list again. */
   eventsFor(audience: Audience): readonly FeedEvent[] {
     if (audience.verdict === 'deny') return [];
-    return this.#changes.flatMap((change) => this.#eventOf(change, audience) ?? []);
+    const events: FeedEvent[] = [];
+    for (const change of this.#changes) {
+      const event = this.#eventOf(change, audience);
+      if (event !== undefined) events.push(event);
+    }
+    return events;
   }
 
   /** Why the audience has to list again. */
@@ -142,9 +147,10 @@ export class CollectionChanges {
   /** An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. */
   #eventOf({ seq, xid, id, before, after }: SeenChange, audience: Audience): FeedEvent | undefined {
     const related = this.#rows;
-    const newest = this.#newest.get(id);
     const wasListed = before !== undefined && audience.lists(before, related);
     const isListed = after !== undefined && audience.lists(after, related);
+    if (!wasListed && !isListed) return undefined;
+    const newest = this.#newest.get(id);
     const isShown = isListed && newest !== undefined && (after === newest || audience.lists(newest, related));
     if (isShown) {
       const data = `"record":${audience.text(after, newest, related)}`;

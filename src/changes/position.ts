@@ -49,7 +49,7 @@ export interface FeedPosition extends PlaceInStretch {
 /** Bytes in threes have whole characters, so that the parts of a position are texts. */
 const charactersOf = (bytes: number): number => (bytes * 4) / 3;
 const MAC_LENGTH = charactersOf(18);
-const KEY_BYTES = 32;
+const POSITION_KEY_BYTES = 32;
 const LIFE_BYTES = 16;
 /** The digest of the caller has 12 characters, that of the rules 16. */
 const CALLER_AT = LIFE_BYTES + 2 * 8;
@@ -58,7 +58,7 @@ const MARK_BYTES = RULES_AT + 16;
 const MARK_LENGTH = MAC_LENGTH + charactersOf(MARK_BYTES);
 /** `seq` as a double, which has each of them exactly, then `nth`. */
 const PLACE_BYTES = 12;
-const KEYED_PLACE_AT = KEY_BYTES + LIFE_BYTES;
+const KEYED_PLACE_AT = POSITION_KEY_BYTES + LIFE_BYTES;
 const PLACE_AT = MARK_LENGTH + MAC_LENGTH;
 const STRETCH_AT = PLACE_AT + charactersOf(PLACE_BYTES);
 
@@ -128,7 +128,7 @@ export class Positions {
   }
 
   #markMac(mark: Buffer, scope: string): string {
-    return createHmac('sha256', this.#markKey).update(mark).update(scope).digest('base64url').slice(0, MAC_LENGTH);
+    return macOf(Buffer.concat([this.#markKey, mark, Buffer.from(scope)]));
   }
 }
 
@@ -153,18 +153,21 @@ export class StretchPlaces {
     return text;
   }
 
-  /**
-   * The MAC is a half of the SHA-256 of a secret key and the place, so that it cannot be extended. An HMAC takes four times as
-   * long, and a replay that shares its places with no other has hundreds.
-   */
   #textOf({ seq, nth }: PlaceInStretch): string {
     this.#keyed.writeDoubleBE(seq, KEYED_PLACE_AT);
     this.#keyed.writeUInt32BE(nth, KEYED_PLACE_AT + 8);
-    const mac = hash('sha256', this.#keyed, 'base64url').slice(0, MAC_LENGTH);
     const place = this.#keyed.toString('base64url', KEYED_PLACE_AT, KEYED_PLACE_AT + PLACE_BYTES);
-    return `${mac}${place}${this.#end}`;
+    return `${macOf(this.#keyed)}${place}${this.#end}`;
   }
 }
+
+/**
+ * A half of the SHA-256 of a secret key and what follows it, so that it cannot be extended. An HMAC takes three times as long,
+ * and a replay that shares its places with no other has hundreds.
+ *
+ * @param keyed a key that nothing else uses, then bytes of one form
+ */
+const macOf = (keyed: Buffer): string => hash('sha256', keyed, 'base64url').slice(0, MAC_LENGTH);
 
 const lifeBytes = (life: string): Buffer => Buffer.from(life.replaceAll('-', ''), 'hex');
 const lifeText = (life: Buffer): string => life.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');

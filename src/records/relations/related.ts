@@ -90,8 +90,10 @@ interface Level {
 class Loader implements Related {
   readonly #source: RelatedSource;
   readonly #without: string | undefined;
-  readonly #ones = new Map<string, Row>();
-  readonly #manys = new Map<string, Row[]>();
+  /** Rows by collection, then by id: each decision would join another key. */
+  readonly #ones = new Map<string, Map<string, Row>>();
+  /** Rows by collection, by relation, then by the id of the record that has it. */
+  readonly #manys = new Map<string, Map<string, Map<string, readonly Row[]>>>();
 
   constructor(source: RelatedSource, without: string | undefined) {
     this.#source = source;
@@ -99,11 +101,11 @@ class Loader implements Related {
   }
 
   one(collection: string, id: string): Row | undefined {
-    return this.#ones.get(`${collection}/${id}`);
+    return this.#ones.get(collection)?.get(id);
   }
 
   many(collection: string, relation: string, id: string): readonly Row[] {
-    return this.#manys.get(`${collection}/${relation}/${id}`) ?? [];
+    return this.#manys.get(collection)?.get(relation)?.get(id) ?? NONE_FOUND;
   }
 
   async load(collection: string, { rows, isWritten, needs }: Level): Promise<void> {
@@ -172,7 +174,8 @@ class Loader implements Related {
       SELECT ${shape.columns('x')}
         FROM ${scopeOf(this.#source).from(collection, 'x').where(isHeld)}`);
     const found = cells.map((row) => shape.row(row));
-    for (const row of found) this.#ones.set(`${collection}/${row.id}`, row);
+    const known = mapAt(this.#ones, collection);
+    for (const row of found) known.set(String(row.id), row);
     return found;
   }
 
@@ -190,16 +193,27 @@ class Loader implements Related {
       SELECT ${key}, ${shape.columns('x')}
         FROM ${related.where(isOwned)}`);
     const others = cells.filter((row) => row[1] !== this.#without);
-    return others.map((row) => {
-      const found = shape.row(row, 1);
-      const place = `${collection}/${relation.name}/${row[0]}`;
-      const known = this.#manys.get(place);
-      // Two roots may reach the same record.
-      if (known === undefined) this.#manys.set(place, [found]);
-      else if (known.every(({ id }) => id !== found.id)) known.push(found);
-      return found;
+    const found = new Map<string, Row[]>();
+    const all = others.map((row) => {
+      const one = shape.row(row, 1);
+      const own = found.get(row[0]!);
+      if (own === undefined) found.set(row[0]!, [one]);
+      else own.push(one);
+      return one;
     });
+    // Another root may have reached the same records: the last read of them counts.
+    const known = mapAt(mapAt(this.#manys, collection), relation.name);
+    for (const [owner, own] of found) known.set(owner, own);
+    return all;
   }
+}
+
+const NONE_FOUND: readonly Row[] = [];
+
+function mapAt<K, V>(maps: Map<string, Map<K, V>>, key: string): Map<K, V> {
+  const known = maps.get(key) ?? new Map<K, V>();
+  maps.set(key, known);
+  return known;
 }
 
 interface RelatedRows {
