@@ -101,7 +101,7 @@ function withoutThem({ catalog, data }: Stored, { collection, row, going, now }:
 }
 
 const isGoing = (going: Going, { collection, name }: BelongsTo, row: Row): boolean =>
-  typeof row[name] === 'string' && going.get(collection)!.has(row[name]);
+  row[name] != null && going.get(collection)!.has(row[name] as Id);
 
 const referencesOf = ({ collections }: Catalog): readonly Reference[] =>
   [...collections].flatMap(([collection, { relations }]) =>

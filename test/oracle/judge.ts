@@ -7,6 +7,7 @@ import { type Data, type Id, relatedOf } from './database.ts';
 import { goingWith, isHeldBack, without } from './deletion.ts';
 import { interpret } from './interpret.ts';
 import { holdsKeys } from './keys.ts';
+import { compared } from './order.ts';
 
 interface Rule {
   /** Judges by the definition. */
@@ -86,7 +87,7 @@ export function isReferable({ collection, values, partners, members }: Write, st
   const named: (readonly [string, Id])[] = [];
   for (const relation of relations.values()) {
     const id = relation.kind === 'belongs_to' ? values[relation.name] : undefined;
-    if (typeof id === 'string') named.push([relation.collection, id]);
+    if (id != null) named.push([relation.collection, id as Id]);
   }
   for (const { relation, id } of partners) if (id !== null) named.push([relation.collection, id]);
   for (const { relation, set = [], add = [] } of members)
@@ -211,7 +212,7 @@ export function seen(collection: string, filter: Row, standing: Standing): reado
   return data.rows
     .get(collection)!
     .filter((record) => isMet(rules.of(collection, 'list'), record, standing) && matches(record))
-    .toSorted((a, b) => (String(a.id) < String(b.id) ? -1 : 1))
+    .toSorted((a, b) => compared(a.id, b.id))
     .map((record) => shownTo(collection, record, standing));
 }
 

@@ -130,9 +130,12 @@ class Loader implements Related {
     const scope = scopeOf(this.#source);
     const key = scope.key(collection);
     const above = scope.from(collection, 'x').beside(raw('chain'));
+    const own = ident('x', column);
+    // Both parts of a recursion have one collation, which no comparison with a column prefers to the column's own.
+    const next = key.type === 'text' ? sql`${own}::text COLLATE "default"` : own;
     const conditions = [
       sql`${key.of('x')} = chain.id`,
-      sql`x.${ident(column)} IS NOT NULL`,
+      sql`${own} IS NOT NULL`,
       sql`chain.place < ${raw(String(MOST_ANCESTORS))}`,
     ];
     const first = rows.map(({ id }) => id);
@@ -143,7 +146,7 @@ class Loader implements Related {
              WITH RECURSIVE chain (id, place) AS (
                SELECT unnest(${key.list(first)}), 1
                 UNION
-               SELECT x.${ident(column)}, chain.place + 1
+               SELECT ${next}, chain.place + 1
                  FROM ${above.where(...conditions)}
              )
              SELECT id FROM chain

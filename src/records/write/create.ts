@@ -7,12 +7,13 @@ import type { Permit } from '../../policy/access.ts';
 import { NO_RELATED } from '../../policy/types.ts';
 import { newRecordId } from '../../record-id.ts';
 import { forbidden, invalid, type Refusal } from '../../refusal.ts';
-import { madeByDatabase, type Relation } from '../../schema/model/model.ts';
+import { madeBy, madeByDatabase, type Relation } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { firstOf, toRefusal, unreadableReferences } from '../constraint-errors.ts';
 import { keyDefaultsOf, newIdsOf } from '../new-ids.ts';
 import type { Written } from '../read.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { writePartners } from '../relations/has-one.ts';
 import { writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues, withinTenant } from '../scope.ts';
@@ -104,7 +105,10 @@ function creationOf(
   const members = guardedMembers(access, data, 'create');
   const checks = checksOn(access, access.collection, 'create');
   const input = readInput(schema, access, { mode: 'create', data, given });
-  const id = typeof given.id === 'string' ? given.id : (input.id ?? newRecordId());
+  const { collection } = access;
+  // A create that the rules deny, or that is not valid, gets no id of the database.
+  const otherwise = () => (madeBy(collection) === 'service' ? newRecordId() : recordKeyOf(collection).unused);
+  const id = typeof given.id === 'string' ? given.id : (input.id ?? otherwise());
   return { id, permit, members, checks, input, relations };
 }
 

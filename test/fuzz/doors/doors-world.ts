@@ -7,6 +7,7 @@ import { NOW, scalarOf } from '../policies/values.ts';
 import { ROLES } from '../policies/world.ts';
 import type { Random } from '../random.ts';
 import { firstValue, keptValue } from './kept-schema.ts';
+import { asId, countIds, idColumn, idParam, newId } from './keyed-schema.ts';
 import { columnValue, firstMark, newMark } from './referring-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { wholeValue } from './whole-values.ts';
@@ -117,18 +118,23 @@ export interface Stocked {
   readonly db: Database;
 }
 
+/** Ids that no other one of the collection has. */
+function newIds({ collections }: Schema, name: string, count: number, random: Random): readonly Id[] {
+  const made: Id[] = [];
+  while (made.length < count) made.push(newId(collections.get(name)!, random, made));
+  return made;
+}
+
 /** @param few of a collection at least; at most twice as many and one */
 export async function fill({ doors, schema, db }: Stocked, random: Random, few = 3): Promise<void> {
   const store = new doors.Store(db, schema);
   const names = ['users', ...PLAIN];
-  const ids = new Map(
-    names.map((name) => [name, Array.from({ length: few + random.below(few + 2) }, () => random.uuid())] as const),
-  );
+  const ids = new Map(names.map((name) => [name, newIds(schema, name, few + random.below(few + 2), random)] as const));
   const insertAll = async (tx: Transaction): Promise<void> => {
     for (const name of names) {
       for (const id of ids.get(name)!) {
         const { fields, relations } = schema.collections.get(name)!;
-        const values: Record<string, unknown> = { id, created_at: NOW, updated_at: NOW };
+        const values: Record<string, unknown> = { id: String(id), created_at: NOW, updated_at: NOW };
         if (name === 'users') Object.assign(values, { email: `${id}@example.org`, email_verified: random.chance(0.5) });
         for (const field of fields.values()) {
           if (Object.hasOwn(values, field.name)) continue;
@@ -143,6 +149,7 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
     }
     await connect({ doors, schema, db: tx }, ids, random);
   };
+  await countIds({ doors, schema, db });
   // A busy machine takes longer than a request may.
   await db.transaction(insertAll, { unlimited: true });
 }
@@ -152,9 +159,10 @@ async function connect(
   ids: ReadonlyMap<string, readonly Id[]>,
   random: Random,
 ): Promise<void> {
-  const { sql, ident, param } = doors.compiler.sql;
+  const { sql, ident } = doors.compiler.sql;
   for (const name of ids.keys()) {
     const { relations, table } = schema.collections.get(name)!;
+    const own = { doors, collection: schema.collections.get(name)! };
     for (const relation of relations.values()) {
       if (relation.kind === 'many_to_many') await link(relation);
       if (relation.kind !== 'belongs_to' || relation.required) continue;
@@ -164,18 +172,18 @@ async function connect(
         const target = relation.unique ? targets.pop() : random.pick(targets);
         if (target === undefined) break;
         const column = ident(relation.column);
-        await db.run(
-          sql`UPDATE ${ident(table)} SET ${column} = ${columnValue(doors, relation, target)} WHERE id = ${param('uuid', id)}`,
-        );
+        const value = columnValue(doors, relation, schema.collections.get(relation.collection)!, target);
+        await db.run(sql`UPDATE ${ident(table)} SET ${column} = ${value} WHERE ${idColumn(own)} = ${idParam(own, id)}`);
       }
     }
 
     async function link({ linkTable, sourceColumn, targetColumn, collection }: ManyToMany): Promise<void> {
       const columns = sql`${ident(sourceColumn)}, ${ident(targetColumn)}`;
+      const related = { doors, collection: schema.collections.get(collection)! };
       for (const id of ids.get(name)!) {
         for (const target of ids.get(collection)!.filter(() => random.chance(0.25)))
           await db.run(
-            sql`INSERT INTO ${ident(linkTable)} (${columns}) VALUES (${param('uuid', id)}, ${param('uuid', target)})`,
+            sql`INSERT INTO ${ident(linkTable)} (${columns}) VALUES (${idParam(own, id)}, ${idParam(related, target)})`,
           );
       }
     }
@@ -188,17 +196,18 @@ export async function readAll({ doors, schema, db }: Stocked): Promise<Data> {
   const store = new doors.Store(db, schema);
   const rows = new Map<string, readonly Row[]>();
   const links = new Map<string, (readonly [Id, Id])[]>();
-  for (const [name, { relations }] of schema.collections) {
+  for (const [name, collection] of schema.collections) {
     rows.set(name, await doors.system.findSystem(store, db, { collection: name, where: raw('TRUE') }));
-    for (const relation of relations.values()) {
+    for (const relation of collection.relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const { linkTable, sourceColumn, targetColumn } = relation;
+      const target = schema.collections.get(relation.collection)!;
       const pairs = await db.rows(
         sql`SELECT ${ident(sourceColumn)}, ${ident(targetColumn)} FROM ${ident(linkTable)} ORDER BY 1, 2`,
       );
       links.set(
         linkTable,
-        pairs.map(([source, target]) => [source!, target!] as const),
+        pairs.map(([from, to]) => [asId(collection, from!), asId(target, to!)] as const),
       );
     }
   }

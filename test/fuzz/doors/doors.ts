@@ -38,6 +38,7 @@ import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts'
 import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
 import { datetimeAfter, IS_FORMER, lostReferences, ofFormerStates, ofReferredTo } from './kept-rules.ts';
 import { touching, withKept } from './kept-schema.ts';
+import { allIds, asId, idColumn, idParam, idsOf, makeNext, makerOfKey, newId, withKeys } from './keyed-schema.ts';
 import { withReferences } from './referring-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
@@ -72,7 +73,10 @@ const EXPLAINED: Readonly<Record<Write['action'], number>> = { create: 0.04, upd
  */
 export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
-  const text = withReferences(withKept(randomSchema(random, WHOLE_FIELDS), PLAIN, random), random);
+  const text = withReferences(
+    withKeys(withKept(randomSchema(random, WHOLE_FIELDS), PLAIN, random), PLAIN, random),
+    random,
+  );
   const { schema, issues } = run.doors.parseSchema(text);
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   await run.doors.applyMigration(db, schema, { systemTables: run.doors.historyTables });
@@ -216,17 +220,20 @@ class Session {
     const ask = this.#accessTo(write.collection, request, rules);
     const records = doors.createRecords(db, schema);
     const data = request.data as Row;
+    await this.#makeNext(write);
     const ifVersion = await this.#versionsFor(write);
     return outcomeOf(async () => {
+      const own = String(write.id);
       if (write.action === 'delete') {
-        await records.remove(ask, { id: write.id, ifVersion });
+        await records.remove(ask, { id: own, ifVersion });
         return {};
       }
+      const given: Readonly<Record<string, string>> = makerOfKey(ask.collection) === 'service' ? { id: own } : {};
       const { id, json } =
         write.action === 'create'
-          ? await records.create(ask, { data, relations: [], given: { id: write.id } })
-          : await records.update(ask, { id: write.id, data, relations: [], errors: [], ifVersion });
-      return { answer: json === undefined ? { id } : this.#asSeen(write.collection, JSON.parse(String(json))) };
+          ? await records.create(ask, { data, relations: [], given })
+          : await records.update(ask, { id: own, data, relations: [], errors: [], ifVersion });
+      return { answer: this.#answered(write.collection, id, json) };
     });
   }
 
@@ -237,12 +244,14 @@ class Session {
     const access = { read: accessTo(), create: accessTo, update: accessTo };
     const asked = { field, data, relations: [] };
     const records = doors.createRecords(db, schema);
+    await this.#makeNext(upsert.write);
     return outcomeOf(async () => {
       const { written } = this.#random.chance(0.5)
         ? await records.batch({ values: [], rows: [] }, (batch) => batch.upsert(access, asked))
         : await records.upsert(access, asked, principalOf(request));
       const { id, json } = written;
-      return { made: id, answer: json === undefined ? { id } : this.#asSeen(collection, JSON.parse(String(json))) };
+      const made = asId(schema.collections.get(collection)!, id);
+      return { made, answer: this.#answered(collection, id, json) };
     });
   }
 
@@ -276,15 +285,19 @@ class Session {
   async #versionsFor({ collection, id, isCurrent }: Write): Promise<readonly string[] | undefined> {
     if (isCurrent === undefined) return undefined;
     const { doors, schema, db } = this.#stocked;
-    const { sql, ident, param } = doors.compiler.sql;
+    const { sql, ident } = doors.compiler.sql;
     const random = this.#random;
-    const table = ident(schema.collections.get(collection)!.table);
-    const rows = await db.rows(sql`SELECT ${ident('_version')} FROM ${table} WHERE id = ${param('uuid', id)}`);
+    const own = schema.collections.get(collection)!;
+    const keyed = { doors, collection: own };
+    const hasId = sql`${idColumn(keyed)} = ${idParam(keyed, id)}`;
+    const rows = await db.rows(sql`SELECT ${ident('_version')} FROM ${ident(own.table)} WHERE ${hasId}`);
     const count = Number(rows[0]![0]);
     const versions = await new doors.Store(db, schema).versions(db);
     const versionOf = (change: number, record = id): string =>
-      versions.of({ collection, id: record, count: String(count + change) });
-    const stale = [versionOf(1), versionOf(-1), versionOf(0, random.uuid())].filter(() => random.chance(0.5));
+      versions.of({ collection, id: String(record), count: String(count + change) });
+    const stale = [versionOf(1), versionOf(-1), versionOf(0, newId(own, random, [id]))].filter(() =>
+      random.chance(0.5),
+    );
     return isCurrent ? random.shuffled([versionOf(0), ...stale]) : stale;
   }
 
@@ -375,7 +388,7 @@ class Session {
       permit: (of, action) => (of === collection ? permit : living.permit(of, action)),
     };
     const { error } = await doors.asCaller({ id: principalOf(request), isKept: true }, () =>
-      outcomeOf(() => deleted.restore(access, id).then(() => ({}))),
+      outcomeOf(() => deleted.restore(access, String(id)).then(() => ({}))),
     );
     const after = await readAll(this.#stocked);
     const left = await readDeleted(this.#stocked, collection);
@@ -406,7 +419,7 @@ class Session {
     const drawn = ofReferred && this.#compiledIn(setting, ofReferred);
     if (drawn !== undefined) return [drawn];
     if (random.chance(0.4)) return [this.#compiledIn(setting, random.chance(0.7) ? TRUE : IS_OPEN)!];
-    const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
+    const ids = allIds(this.#stocked.schema, data);
     const maker = new PolicyMaker(setting, { random, ids });
     const made: RandomRule[] = [];
     for (const wanted = random.pick([1, 2]); made.length < wanted; ) {
@@ -451,7 +464,7 @@ class Session {
     const isWritten = isNew ? changes[0]?.by === principalOf(now.request) : true;
     const expected = historySeen(collection, id, changes, now);
     const access = this.#formerAccess(collection, now.request, now.rules);
-    const asked = doors.createRecords(db, schema).history(access, { id, limit: 1000 });
+    const asked = doors.createRecords(db, schema).history(access, { id: String(id), limit: 1000 });
     const found = await asked.then(
       ({ entries }) =>
         entries.map((entry) => {
@@ -482,7 +495,8 @@ class Session {
   }
 
   #someOf(collection: string, data: Data): { readonly collection: string; readonly id: Id } {
-    return { collection, id: this.#random.pick(idsOf(data.rows.get(collection)!)) };
+    const { collections } = this.#stocked.schema;
+    return { collection, id: this.#random.pick(idsOf(collections.get(collection)!, data.rows.get(collection)!)) };
   }
 
   /** A record that referred to the deleted one, and stays. */
@@ -533,6 +547,17 @@ class Session {
     ].join('\n');
   }
 
+  /** The id alone, where the caller may not read the record. */
+  #answered(collection: string, id: string, json: unknown): Row {
+    if (json !== undefined) return this.#asSeen(collection, JSON.parse(String(json)));
+    return { id: asId(this.#stocked.schema.collections.get(collection)!, id) };
+  }
+
+  async #makeNext({ action, collection, id }: Write): Promise<void> {
+    const made = this.#stocked.schema.collections.get(collection)!;
+    if (action === 'create' && makerOfKey(made) === 'database') await makeNext(this.#stocked, made, id);
+  }
+
   /** The record of an answer, as policies see it. */
   #asSeen(collection: string, row: Row): Row {
     const { fields } = this.#stocked.schema.collections.get(collection)!;
@@ -563,9 +588,9 @@ class Session {
     const own = data.rows.get(collection)!;
     // The rest is enough for rules to walk.
     const action = own.length === 0 || (wanted === 'delete' && own.length < 3) ? 'create' : wanted;
-    const id = action === 'create' ? random.uuid() : (random.pick(own).id as Id);
-    if (action === 'delete') return this.#deletion(data, collection, id);
     const made = this.#stocked.schema.collections.get(collection)!;
+    const id = action === 'create' ? newId(made, random, idsOf(made, own)) : (random.pick(own).id as Id);
+    if (action === 'delete') return this.#deletion(data, collection, id);
     const isPlain = this.#isSimple;
     const write = {
       action,
@@ -587,7 +612,8 @@ class Session {
     const { collection, key, holder } = upsert;
     const made = this.#stocked.schema.collections.get(collection)!;
     const action = holder === undefined ? 'create' : 'update';
-    const id = holder === undefined ? this.#random.uuid() : (holder.id as Id);
+    const rows = data.rows.get(collection)!;
+    const id = holder === undefined ? newId(made, this.#random, idsOf(made, rows)) : (holder.id as Id);
     const isPlain = this.#isSimple;
     const related = {
       partners: isPlain ? [] : this.#partners(made, data),
@@ -767,7 +793,7 @@ class Session {
     const direct = isOfWrite && this.#random.chance(0.35) ? this.#aboutHeld(write, data) : undefined;
     if (direct !== undefined) return this.#compiled(collection, action, direct)!;
     const key = `${collection} ${action}`;
-    const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
+    const ids = allIds(this.#stocked.schema, data);
     const maker =
       this.#makers.get(key) ?? new PolicyMaker(this.#setting(collection, action), { random: this.#random, ids });
     this.#makers.set(key, maker);
@@ -831,9 +857,11 @@ class Session {
       ...partners.filter(({ relation }) => relation.name === name).map(({ id }) => id),
       ...members.filter(({ relation }) => relation.name === name).flatMap(({ set, add, remove }) => [set, add, remove]),
     ].flat(2);
-    const ids = [...spoken.filter((id) => typeof id === 'string'), ...idsOf(data.rows.get(target)!).slice(0, 2)];
+    const { collections } = this.#stocked.schema;
+    const stored = idsOf(collections.get(target)!, data.rows.get(target)!).slice(0, 2);
+    const ids = [...spoken.filter((id) => id != null), ...stored];
     const path = { kind: 'path', root, steps: [{ name, span: SPAN }], span: SPAN } as const;
-    const right = { kind: 'text', value: random.pick(ids), span: SPAN } as const;
+    const right = literalOf(random.pick(ids));
     const op = kind === 'has_one' ? '=' : 'contains';
     const expr: Expr =
       kind === 'has_one' && random.chance(0.4)
@@ -880,10 +908,6 @@ function literalOf(value: unknown): Operand {
   if (typeof value === 'number') return { kind: 'number', source: JSON.stringify(value), span: SPAN };
   return { kind: 'text', value: String(value), span: SPAN };
 }
-
-/** A single value is enough for a literal of the type. */
-export const idsOf = (rows: readonly Row[]): readonly Id[] =>
-  rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
 
 const ACTIONS = ['create', 'create', 'create', 'update', 'update', 'update', 'update', 'delete'] as const;
 
@@ -1030,12 +1054,17 @@ class RandomRules implements RulesOfStore {
   }
 }
 
-function bodyOf({ values, partners, members }: Write, { fields }: Pick<Collection, 'fields'>): Row {
+function bodyOf(
+  { action, id, values, partners, members }: Write,
+  { fields, key }: Pick<Collection, 'fields' | 'key'>,
+): Row {
+  const hasId = action === 'create' && makerOfKey({ key }) === 'caller';
   const given = Object.entries(values).map(([name, value]) => [
     name,
     inBody(fields.get(name) ?? { type: 'string' }, value),
   ]);
   return {
+    ...(hasId && { id }),
     ...Object.fromEntries(given),
     ...Object.fromEntries(partners.map(({ relation, id }) => [relation.name, id])),
     ...Object.fromEntries(members.map(({ relation, ...operation }) => [relation.name, operation])),

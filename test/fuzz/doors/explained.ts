@@ -4,6 +4,7 @@ import { ACTIONS } from '../../../src/policy/types.ts';
 import type { Collection, MemberAccess, MemberAction, WriteAction } from '../../../src/schema/model/model.ts';
 import type { Write } from '../../oracle/judge.ts';
 import type { Stocked } from './doors-world.ts';
+import { idColumn, idParam } from './keyed-schema.ts';
 
 /** The rules of one write, which are not those of the schema. */
 export interface RulesOfStore {
@@ -30,8 +31,9 @@ export async function explainedStatus(stocked: Stocked, { write, request, rules 
   const schema = { ...stocked.schema, collections };
   const store = new doors.Store(db, schema);
   const { action, collection: name, id } = write;
-  const { sql, param } = doors.compiler.sql;
-  const where = sql`t.id = ${param('uuid', id)}`;
+  const { sql } = doors.compiler.sql;
+  const keyed = { doors, collection: stocked.schema.collections.get(name)! };
+  const where = sql`${idColumn(keyed, 't')} = ${idParam(keyed, id)}`;
   const [record] = action === 'create' ? [] : await doors.system.findSystem(store, db, { collection: name, where });
   const collection = collections.get(name)!;
   const data = action === 'delete' ? undefined : (request.data as Row);

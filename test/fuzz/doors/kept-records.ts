@@ -1,12 +1,14 @@
 /** The tables beside those of records: the deleted records, and the changes of each. */
 import type { Catalog, Row } from '../../../src/policy/types.ts';
+import type { Collection, Schema } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { goingWith } from '../../oracle/deletion.ts';
 import type { Change } from '../../oracle/history.ts';
 import type { DeletedRecord } from '../../oracle/restored.ts';
 import type { Stocked } from './doors-world.ts';
+import { asId, idColumn } from './keyed-schema.ts';
 
-type Links = Readonly<Record<string, readonly Id[]>>;
+type Links = Readonly<Record<string, readonly string[]>>;
 
 export async function readDeleted(
   { doors, schema, db }: Stocked,
@@ -14,24 +16,27 @@ export async function readDeleted(
 ): Promise<readonly DeletedRecord[]> {
   const { sql, ident, raw } = doors.compiler.sql;
   const deleted = doors.deletedRecordsOf(db, schema)(collection)!;
+  const keyed = schema.collections.get(collection)!;
   const store = new doors.Store(db, deleted.schema);
   const rows = await doors.system.findSystem(store, db, { collection, where: raw('TRUE') });
   const kept = await db.rows(
-    sql`SELECT ${ident('id')}, ${ident('_links')}::text FROM ${ident(deleted.collection.table)}`,
+    sql`SELECT ${idColumn({ doors, collection: keyed })}, ${ident('_links')}::text FROM ${ident(deleted.collection.table)}`,
   );
-  const linksOf = new Map(kept.map(([id, links]) => [id, JSON.parse(links!) as Links] as const));
+  const linksOf = new Map(kept.map(([id, links]) => [asId(keyed, id!), JSON.parse(links!) as Links] as const));
   return rows.map((row) => ({ collection, row, links: pairsOf(row.id as Id, linksOf.get(row.id as Id)!, schema) }));
 }
 
 /** A table of links has the record as a source, as a target, or as both. */
-function pairsOf(id: Id, links: Links, { collections }: Catalog): DeletedRecord['links'] {
+function pairsOf(id: Id, links: Links, { collections }: Schema): DeletedRecord['links'] {
   const pairs = new Map<string, (readonly [Id, Id])[]>();
-  for (const { relations } of collections.values())
-    for (const relation of relations.values()) {
+  for (const holder of collections.values())
+    for (const relation of holder.relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const { linkTable, sourceColumn, targetColumn } = relation;
-      const targets = links[`${linkTable}.${sourceColumn}`] ?? [];
-      const sources = (links[`${linkTable}.${targetColumn}`] ?? []).filter((other) => other !== id);
+      const idsIn = (column: string, of: Collection): readonly Id[] =>
+        (links[`${linkTable}.${column}`] ?? []).map((other) => asId(of, other));
+      const targets = idsIn(sourceColumn, collections.get(relation.collection)!);
+      const sources = idsIn(targetColumn, holder).filter((other) => other !== id);
       pairs.set(linkTable, [
         ...targets.map((other) => [id, other] as const),
         ...sources.map((other) => [other, id] as const),
@@ -92,7 +97,7 @@ export async function readChanges(
     SELECT h.seq::text, ${apiTime(sql`h.at`)}, h.by, h.before IS NOT NULL, h.after IS NOT NULL, ${imageOf('before')}, ${imageOf('after')}
       FROM bylaw_history AS h
      WHERE h.collection = ${text(collection)}
-       AND h.record = ${text(id)}
+       AND h.record = ${text(String(id))}
      ORDER BY h.seq DESC`);
   /** A state has the time of the entry that wrote it. */
   const stateOf = (cells: readonly (string | null)[], at: string): Row => ({ ...shape.row(cells), updated_at: at });

@@ -1,6 +1,7 @@
 /** A random schema with keys and periods, and with collections that keep their deleted records and their changes. */
 import type { CatalogField, Row } from '../../../src/policy/types.ts';
 import type { Collection } from '../../../src/schema/model/model.ts';
+import type { Id } from '../../oracle/database.ts';
 import type { Random } from '../random.ts';
 
 /** The field that may be unique, whose values often meet, also in another case. */
@@ -59,8 +60,8 @@ export function keptValue({ name }: CatalogField, random: Random): unknown {
 }
 
 /** The value of a first record, which excludes no other one. */
-export function firstValue(id: string, { name }: CatalogField, otherwise: () => unknown): unknown {
-  if (name === SLUG) return id.slice(0, 8);
+export function firstValue(id: Id, { name }: CatalogField, otherwise: () => unknown): unknown {
+  if (name === SLUG) return String(id).slice(-12);
   return name === FROM || name === TO ? null : otherwise();
 }
 

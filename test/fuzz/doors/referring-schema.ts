@@ -1,6 +1,9 @@
 /** A random schema some of whose references have another value of the related record than its id. */
 import type { BelongsTo, CatalogCollection, CatalogField } from '../../../src/policy/types.ts';
+import type { Collection } from '../../../src/schema/model/model.ts';
+import type { Id } from '../../oracle/database.ts';
 import type { Random } from '../random.ts';
+import { idParam } from './keyed-schema.ts';
 import type { Doors } from './store-modules.ts';
 
 /** The field of records that are referred to by it. */
@@ -34,23 +37,24 @@ export function withReferences(text: string, random: Random): string {
 }
 
 /** Undefined: another field. */
-export const firstMark = (id: string, { name }: Pick<CatalogField, 'name'>): string | undefined =>
-  name === MARK ? `m-${id.slice(0, 8)}` : undefined;
+export const firstMark = (id: Id, { name }: Pick<CatalogField, 'name'>): string | undefined =>
+  name === MARK ? markOf(id) : undefined;
+
+/** Ids differ in their ends. */
+const markOf = (id: Id): string => `m-${[...String(id)].slice(-13).join('')}`;
 
 /** The mark of a copied record, which no other one has; empty without marks. */
-export const markOfCopy = (
-  id: string,
-  { fields }: Pick<CatalogCollection, 'fields'>,
-): Readonly<Record<string, string>> => (fields.has(MARK) ? { [MARK]: `m-${id.slice(0, 8)}` } : {});
+export const markOfCopy = (id: Id, { fields }: Pick<CatalogCollection, 'fields'>): Readonly<Record<string, string>> =>
+  fields.has(MARK) ? { [MARK]: markOf(id) } : {};
 
 /** A mark that mostly no other record has. */
 export const newMark = (field: CatalogField, random: Random): string | undefined =>
   random.chance(0.2) ? firstMark(`${random.below(4)}`, field) : firstMark(random.uuid(), field);
 
-/** The value of the column that refers to the record with the id. */
-export function columnValue({ compiler }: Doors, { references }: BelongsTo, id: unknown) {
-  const { sql, ident, param } = compiler.sql;
-  const given = sql`${param('uuid', id as string)}`;
+/** The value of the column that refers to the record of the collection with the id. */
+export function columnValue(doors: Doors, { references }: BelongsTo, collection: Collection, id: unknown) {
+  const { sql, ident } = doors.compiler.sql;
+  const given = idParam({ doors, collection }, id);
   if (references === undefined) return given;
   const { column, table, key } = references;
   return sql`(SELECT ${ident(column)} FROM ${ident(table)} WHERE ${ident(key)} = ${given})`;

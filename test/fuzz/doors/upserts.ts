@@ -1,7 +1,7 @@
 /** Random upserts by a unique field. */
 import type { Row } from '../../../src/policy/types.ts';
 import type { Collection, Field } from '../../../src/schema/model/model.ts';
-import type { Data } from '../../oracle/database.ts';
+import type { Data, Id } from '../../oracle/database.ts';
 import { isMemberReadable, isReadable, type Standing } from '../../oracle/judge.ts';
 import { keyOf, membersWithin } from '../../oracle/keys.ts';
 import type { Random } from '../random.ts';
@@ -49,5 +49,5 @@ const inSomeCase = (text: string, random: Random): string =>
 /** False: the caller may not read the record, or its key, so the value is as a taken one of a create. */
 export const isFoundBy = ({ collection, key, holder }: Upsert, standing: Standing): boolean =>
   holder === undefined ||
-  (isReadable(collection, String(holder.id), standing) &&
+  (isReadable(collection, holder.id as Id, standing) &&
     Object.keys(key).every((name) => isMemberReadable(collection, name, holder, standing)));

@@ -6,8 +6,8 @@ import type { Collection } from '../../../src/schema/model/model.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import { hide, type Seen } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
-import { idsOf } from '../doors/doors.ts';
 import { PLAIN, type Stocked } from '../doors/doors-world.ts';
+import { allIds } from '../doors/keyed-schema.ts';
 import { callerOr, randomRequest } from '../policies/requests.ts';
 import type { World } from '../policies/world.ts';
 import type { Random } from '../random.ts';
@@ -46,7 +46,7 @@ export class FuzzCaller {
     this.#world = world;
     this.#random = random;
     this.collection = schema.collections.get(random.pick(['users', ...PLAIN, ...PLAIN]))!;
-    const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
+    const ids = allIds(schema, data);
     this.#ids = [...ids.values()].flat();
     this.#maker = new RuleMaker({ catalog: schema, ids, random, compiler: doors.compiler });
     const { name } = this.collection;

@@ -6,6 +6,7 @@ import type { Row } from '../../../src/policy/types.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { inOrder, keysOf } from '../../oracle/order.ts';
 import { readAll } from '../doors/doors-world.ts';
+import { newId } from '../doors/keyed-schema.ts';
 import { markOfCopy } from '../doors/referring-schema.ts';
 import { scalarOf } from '../policies/values.ts';
 import type { Random } from '../random.ts';
@@ -119,7 +120,7 @@ export class ChangingWalk {
     const roll = random.next();
     if (roll < 0.4) return { kind: 'row', collection: name, id: row.id as Id, row: values };
     if (roll < 0.6) return { kind: 'row', collection: name, id: row.id as Id, row: undefined };
-    const id = random.uuid();
+    const id = newId(this.#caller.collection, random);
     const unique = [...relations.values()].flatMap((each) =>
       each.kind === 'belongs_to' && each.unique ? [[each.name, null] as const] : [],
     );

@@ -3,6 +3,7 @@ import type { Transaction } from '../../../src/database/contract.ts';
 import type { ManyToMany, Row } from '../../../src/policy/types.ts';
 import type { Collection } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
+import { idColumn, idParam, newId } from '../doors/keyed-schema.ts';
 import { columnValue, markOfCopy } from '../doors/referring-schema.ts';
 import { scalarOf } from '../policies/values.ts';
 import type { Random } from '../random.ts';
@@ -11,7 +12,13 @@ import type { FuzzCaller, StockedWorld } from './caller.ts';
 /** A row is undefined before it is made, and after it is gone. */
 export type Change =
   | { readonly kind: 'row'; readonly collection: string; readonly id: Id; readonly row: Row | undefined }
-  | { readonly kind: 'link'; readonly relation: ManyToMany; readonly pair: readonly [Id, Id]; readonly isNew: boolean };
+  | {
+      readonly kind: 'link';
+      readonly collection: string;
+      readonly relation: ManyToMany;
+      readonly pair: readonly [Id, Id];
+      readonly isNew: boolean;
+    };
 
 const TRIES = 28;
 
@@ -20,7 +27,7 @@ export class HiddenChanges {
   readonly #caller: FuzzCaller;
   readonly #random: Random;
   /** The records that the changes have made. */
-  readonly #made = new Set<Id>();
+  readonly #made = new Set<string>();
 
   constructor(world: StockedWorld, caller: FuzzCaller, random: Random) {
     this.#world = world;
@@ -100,14 +107,14 @@ export class HiddenChanges {
     const relation = this.#random.pick(own);
     const pairs = links.get(relation.linkTable)!;
     if (pairs.length > 0 && this.#random.chance(0.5))
-      return { kind: 'link', relation, pair: this.#random.pick(pairs), isNew: false };
+      return { kind: 'link', collection: name, relation, pair: this.#random.pick(pairs), isNew: false };
     const [source, target] = [name, relation.collection].map((each) => this.#random.pick(rows.get(each)!).id as Id);
     if (pairs.some(([from, to]) => from === source && to === target)) return undefined;
-    return { kind: 'link', relation, pair: [source!, target!], isNew: true };
+    return { kind: 'link', collection: name, relation, pair: [source!, target!], isNew: true };
   }
 
   #copy({ name, kind, fields, relations }: Collection, row: Row): Change {
-    const id = this.#random.uuid();
+    const id = newId(this.#world.stocked.schema.collections.get(name)!, this.#random);
     const unique = [...relations.values()].flatMap((each) =>
       each.kind === 'belongs_to' && each.unique ? [each.name] : [],
     );
@@ -123,11 +130,12 @@ export class HiddenChanges {
 
   async perform(change: Change): Promise<void> {
     const { doors, stocked } = this.#world;
-    const { sql, ident, param } = doors.compiler.sql;
+    const { sql, ident } = doors.compiler.sql;
     const { db, schema } = stocked;
     if (change.kind === 'link') {
       const { linkTable, sourceColumn, targetColumn } = change.relation;
-      const [source, target] = change.pair.map((id) => sql`${param('uuid', id)}`);
+      const ends = [change.collection, change.relation.collection].map((name) => schema.collections.get(name)!);
+      const [source, target] = change.pair.map((id, i) => idParam({ doors, collection: ends[i]! }, id));
       await db.run(
         change.isNew
           ? sql`INSERT INTO ${ident(linkTable)} (${ident(sourceColumn)}, ${ident(targetColumn)}) VALUES (${source!}, ${target!})`
@@ -136,15 +144,17 @@ export class HiddenChanges {
       return;
     }
     const { collection: name, id, row } = change;
-    const { table } = schema.collections.get(name)!;
-    const gone = sql`DELETE FROM ${ident(table)} WHERE id = ${param('uuid', id)}`;
-    const isThere = this.#made.has(id) || this.#world.data.rows.get(name)!.some((each) => each.id === id);
+    const collection = schema.collections.get(name)!;
+    const keyed = { doors, collection };
+    const gone = sql`DELETE FROM ${ident(collection.table)} WHERE ${idColumn(keyed)} = ${idParam(keyed, id)}`;
+    const isThere = this.#made.has(`${name} ${id}`) || this.#world.data.rows.get(name)!.some((each) => each.id === id);
     if (row === undefined) await db.run(gone);
     else if (isThere) await this.#update(name, row);
     else {
-      this.#made.add(id);
+      this.#made.add(`${name} ${id}`);
       const store = new doors.Store(db, schema);
-      const insert = (tx: Transaction) => doors.system.insertSystem(store, tx, { collection: name, values: row });
+      const values = { ...row, id: String(id) };
+      const insert = (tx: Transaction) => doors.system.insertSystem(store, tx, { collection: name, values });
       await db.transaction(insert, { unlimited: true });
     }
   }
@@ -153,15 +163,22 @@ export class HiddenChanges {
   async #update(name: string, row: Row): Promise<void> {
     const { doors, stocked } = this.#world;
     const { sql, ident, join, param } = doors.compiler.sql;
-    const { table, fields, relations } = stocked.schema.collections.get(name)!;
+    const { collections } = stocked.schema;
+    const collection = collections.get(name)!;
+    const { table, fields, relations } = collection;
     const own = [...fields.values()].filter(({ readOnly }) => !readOnly);
     const references = [...relations.values()].flatMap((each) => (each.kind === 'belongs_to' ? [each] : []));
     const cells = [
       ...own.map(({ name: field, column, type }) => sql`${ident(column)} = ${param(TYPES[type], row[field])}`),
-      ...references.map((each) => sql`${ident(each.column)} = ${columnValue(doors, each, row[each.name])}`),
+      ...references.map((each) => {
+        const value = columnValue(doors, each, collections.get(each.collection)!, row[each.name]);
+        return sql`${ident(each.column)} = ${value}`;
+      }),
     ];
     if (cells.length === 0) return;
-    await stocked.db.run(sql`UPDATE ${ident(table)} SET ${join(cells, ', ')} WHERE id = ${param('uuid', row.id)}`);
+    const keyed = { doors, collection };
+    const where = sql`${idColumn(keyed)} = ${idParam(keyed, row.id)}`;
+    await stocked.db.run(sql`UPDATE ${ident(table)} SET ${join(cells, ', ')} WHERE ${where}`);
   }
 }
 

@@ -14,9 +14,9 @@ import type { Collection, Relation } from '../../../src/schema/model/model.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import { hide, type Seen } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
-import { inOrder } from '../../oracle/order.ts';
-import { idsOf } from '../doors/doors.ts';
+import { compared, inOrder } from '../../oracle/order.ts';
 import { fill, PLAIN, randomSchema, readAll, type Stocked } from '../doors/doors-world.ts';
+import { allIds, withKeys } from '../doors/keyed-schema.ts';
 import { withReferences } from '../doors/referring-schema.ts';
 import { type Compiled, compileForm, Rejected } from '../policies/differential.ts';
 import { callerOr, randomRequest } from '../policies/requests.ts';
@@ -63,7 +63,9 @@ const LISTS = 14;
 /** Runs one world in a database without tables. Returns the first disagreement in full, or undefined. */
 export async function runLists(number: number, db: Database, run: ListRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_039 + number * 7_919) >>> 0);
-  const { schema, issues } = run.doors.parseSchema(indexed(withReferences(randomSchema(random), random), random));
+  const { schema, issues } = run.doors.parseSchema(
+    indexed(withReferences(withKeys(randomSchema(random), PLAIN, random), random), random),
+  );
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   await run.doors.applyMigration(db, schema);
   const stocked = { doors: run.doors, schema, db };
@@ -112,7 +114,7 @@ class ListSession {
     const { schema } = world.stocked;
     this.#collection = schema.collections.get(random.pick(['users', ...PLAIN, ...PLAIN]))!;
     const { name } = this.#collection;
-    const ids = new Map([...data.rows].map(([of, rows]) => [of, idsOf(rows)] as const));
+    const ids = allIds(schema, data);
     const maker = new RuleMaker({ catalog: schema, ids, random, compiler: doors.compiler });
     const rules = maker.make(name, (of) => [...schema.collections.get(of)!.memberAccess.keys()]);
     this.#rules = random.chance(0.15) ? rules : { ...rules, list: this.#branchy() };
@@ -128,7 +130,7 @@ class ListSession {
       .get(name)!
       .filter(isListed)
       .map((row) => this.#seen.masked(name, row));
-    this.#listed = listed.toSorted((a, b) => ((a.id as Id) < (b.id as Id) ? -1 : 1));
+    this.#listed = listed.toSorted((a, b) => compared(a.id, b.id));
     const ways: readonly ChoosesWay[] = [
       () => undefined,
       ({ branches: given }) => {

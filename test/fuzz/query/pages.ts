@@ -8,7 +8,8 @@ import { aggregated } from '../../oracle/aggregate.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { inOrder } from '../../oracle/order.ts';
 import { Showing } from '../../oracle/shown.ts';
-import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
+import { fill, PLAIN, randomSchema, readAll } from '../doors/doors-world.ts';
+import { withKeys } from '../doors/keyed-schema.ts';
 import { withReferences } from '../doors/referring-schema.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type Standing, type StockedWorld } from './caller.ts';
@@ -78,7 +79,9 @@ const QUESTIONS = 12;
 export async function runPages(number: number, db: Database, run: PageRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_037 + number * 7_901) >>> 0);
   const { doors, counts } = run;
-  const { schema, issues } = doors.parseSchema(indexed(withReferences(randomSchema(random), random), random));
+  const { schema, issues } = doors.parseSchema(
+    indexed(withReferences(withKeys(randomSchema(random), PLAIN, random), random), random),
+  );
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   await doors.applyMigration(db, schema);
   const stocked = { doors, schema, db };

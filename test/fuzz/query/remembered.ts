@@ -8,7 +8,8 @@ import type { AccessContext } from '../../../src/records/access-context.ts';
 import type { ListRequest } from '../../../src/records/page/page-plan.ts';
 import type { ChoosesWay } from '../../../src/records/page/page-question.ts';
 import type { Sql } from '../../../src/sql.ts';
-import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
+import { fill, PLAIN, randomSchema, readAll } from '../doors/doors-world.ts';
+import { withKeys } from '../doors/keyed-schema.ts';
 import { withReferences } from '../doors/referring-schema.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';
@@ -54,7 +55,9 @@ export async function runRemembered(number: number, db: Database, run: Remembere
 async function differenceInWorld(number: number, db: Database, run: RememberedRun): Promise<string | undefined> {
   const { doors, seed, counts } = run;
   const random = new Random((seed * 1_000_033 + number * 7_907) >>> 0);
-  const { schema } = doors.parseSchema(indexed(withReferences(randomSchema(random), random), random));
+  const { schema } = doors.parseSchema(
+    indexed(withReferences(withKeys(randomSchema(random), PLAIN, random), random), random),
+  );
   if (schema === undefined) throw new Error('the schema of the fuzz has errors');
   await doors.applyMigration(db, schema);
   await fill({ doors, schema, db }, random, ROWS);

@@ -1,6 +1,7 @@
 /** A caller's requests to the service about one collection, by every way to a record of it. */
 import type { Row } from '../../../src/policy/types.ts';
 import type { Data, Id } from '../../oracle/database.ts';
+import { newId } from '../doors/keyed-schema.ts';
 import { scalarOf } from '../policies/values.ts';
 import type { Random } from '../random.ts';
 import type { FuzzCaller, StockedWorld } from './caller.ts';
@@ -41,7 +42,10 @@ export class ServiceQuestions {
     this.#path = `/api/${caller.collection.name}`;
     this.#ids = this.#idsOf(caller.collection.name);
     const { rows } = caller.standing(asking.world.data).seen.data;
-    this.#readable = [...rows.get(caller.collection.name)!.map(({ id }) => id as Id), asking.random.uuid()];
+    this.#readable = [
+      ...rows.get(caller.collection.name)!.map(({ id }) => id as Id),
+      newId(caller.collection, asking.random),
+    ];
   }
 
   all(): readonly Sent[] {
@@ -59,7 +63,7 @@ export class ServiceQuestions {
   #idsOf(collection: string): readonly Id[] {
     const { world, after, random } = this.#asking;
     const all = [world.data, after].flatMap(({ rows }) => rows.get(collection)!.map(({ id }) => id as Id));
-    return [...new Set(all), random.uuid()];
+    return [...new Set(all), newId(world.stocked.schema.collections.get(collection)!, random)];
   }
 
   #query(): Sent {
@@ -100,8 +104,8 @@ export class ServiceQuestions {
     for (const field of fields.keys())
       if (random.chance(0.1) && stored[field] !== null) keys.append(field, String(stored[field]));
     for (const relation of relations.values())
-      if (random.chance(0.25)) keys.append(relation.name, random.pick(this.#idsOf(relation.collection)));
-    if (random.chance(0.1)) keys.append('id', random.pick(this.#ids));
+      if (random.chance(0.25)) keys.append(relation.name, String(random.pick(this.#idsOf(relation.collection))));
+    if (random.chance(0.1)) keys.append('id', String(random.pick(this.#ids)));
     if (random.chance(0.4)) keys.append('expand', [...relations.keys()].join(',') || 'nothing');
     const headers: Record<string, string> = random.chance(0.5) ? { Prefer: 'count=exact' } : {};
     return { method: 'GET', path: `${this.#path}?${keys}`, headers };
@@ -111,7 +115,7 @@ export class ServiceQuestions {
     const expand = [...this.#caller.collection.relations.keys()].join(',');
     return ['', '/can', ...(expand === '' ? [] : [`?expand=${expand}`])].map((more) => ({
       method: 'GET',
-      path: `${this.#path}/${id}${more}`,
+      path: `${this.#path}/${encodeURIComponent(id)}${more}`,
     }));
   }
 

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { Collection, Schema } from '../../../src/schema/model/model.ts';
-import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
+import { fill, PLAIN, randomSchema, readAll } from '../doors/doors-world.ts';
+import { withKeys } from '../doors/keyed-schema.ts';
 import { withReferences } from '../doors/referring-schema.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';
@@ -49,7 +50,9 @@ const PASSWORD = 'a password of the fuzz';
 export async function runServiceTaint(number: number, db: Database, run: ServiceRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_039 + number * 7_919) >>> 0);
   const { doors } = run;
-  const { schema, issues } = doors.parseSchema(unhurried(withReferences(randomSchema(random), random)));
+  const { schema, issues } = doors.parseSchema(
+    unhurried(withReferences(withKeys(randomSchema(random), PLAIN, random), random)),
+  );
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   const folder = await mkdtemp(join(tmpdir(), 'bylaw-fuzz-'));
   const config = doors.readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: folder });

@@ -6,7 +6,7 @@ import { describeOnBoth, type User } from '../../support/service.ts';
 const CODES = ['%2F', '...', '?x=1&y', 'A B', "O'Neil", 'a/b', 'a~b', 'null', 'é', '\u{1F600}'];
 
 const SCHEMA = `
-roles: [member]
+roles: { admin: { assigns: [admin, member] }, member: {} }
 register: { roles: [member] }
 collections:
   shops:
@@ -21,6 +21,14 @@ collections:
     fields: { number: int }
     relations: { shop: { kind: belongs_to, collection: shops, on_delete: cascade }, before: { kind: belongs_to, collection: orders } }
     access: { view: '@record.id = @record.number or @record.number is null', create: true, update: true, delete: true }
+  folders:
+    id: { type: string, made_by: caller }
+    history: true
+    relations: { above: { kind: belongs_to, collection: folders } }
+    access:
+      view: 'any(ancestors(@record.above by above) as f, f.id = "top") or @record.above is null'
+      create: true
+      delete: 'any(ancestors(@record.above by above) as f, f.id = "top")'
 `;
 
 describeOnBoth(
@@ -128,6 +136,26 @@ describeOnBoth(
       );
       expect([mixed.status, mixed.body.errors[0].code]).toEqual([422, 'unknown_ref']);
       expect((await batch({ op: 'delete', collection: 'orders', id: '100' })).status).toBe(422);
+    });
+
+    test('an explanation and a history follow a chain of strings', async () => {
+      const root = await service.user('admin');
+      for (const [id, above] of [
+        ['top', null],
+        ['mid', 'top'],
+        ['low', 'mid'],
+      ])
+        expect((await root.client.post('/api/folders', { data: { id, above } })).status).toBe(201);
+      const ofTop = { collection: 'folders', action: 'delete', as: root.id };
+      const answers = await Promise.all(
+        ['low', 'top'].map((id) => root.client.post('/api/_explain', { ...ofTop, id })),
+      );
+      expect(answers.map(({ status, body }) => [status, body.data?.allowed])).toEqual([
+        [200, true],
+        [200, false],
+      ]);
+      const { status, body, text } = await root.client.get('/api/folders/low/history');
+      expect([status, body.data?.map(({ action }: { action: string }) => action)], text).toEqual([200, ['create']]);
     });
 
     test('an answer that is kept under a key goes with its record', async () => {
