@@ -175,7 +175,7 @@ function suite(service: TestService): void {
     const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const collection = service.app.schema.collections.get('bookings')!;
     const holding = service.app.db.transaction(async (tx) => {
-      await lockValues(tx, [{ collection, data: { room } }]);
+      await lockValues(tx, service.app.schema, [{ collection, data: { room } }]);
       begun.resolve();
       await done.promise;
     });

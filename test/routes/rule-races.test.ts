@@ -1,7 +1,11 @@
 /** Rules that count other records of their collection hold for writes that race: the writes of one place run in turn. */
 import { beforeAll, expect, test } from 'vitest';
+import { type ImportRejected, importRecords } from '../../src/records/transfer/import-records.ts';
+import { lockValues } from '../../src/records/write/locks/value-locks.ts';
+import { ident, param, raw, sql } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { describeOnOne, type User } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const SCHEMA = `
 roles: { member: {}, admin: {} }
@@ -17,7 +21,7 @@ collections:
       stays: { kind: has_many, collection: stays, via: room }
       lamps: { kind: has_many, collection: lamps, via: room }
       keepers: { kind: has_many, collection: keepers, via: room }
-    access: { view: true, create: true }
+    access: { view: true, create: true, update: true }
   # At most two open seats in a room.
   seats:
     soft_delete: true
@@ -60,6 +64,40 @@ collections:
     fields: { name: string }
     relations: { room: { kind: belongs_to, collection: rooms, required: true } }
     access: { view: true, create: true, delete: 'any(@record.room.keepers as k, k != @record.id)' }
+  # A line needs an open order, and an order closes when all of its lines are packed.
+  orders:
+    fields: { state: { type: string, enum: [open, closed], default: open } }
+    relations:
+      lines: { kind: has_many, collection: lines, via: order }
+      parcels: { kind: has_many, collection: parcels, via: order }
+    access:
+      view: true
+      create: true
+      update: '@next.state = "open" or none(@next.lines as l, l.packed = false)'
+      delete: none(@record.parcels as p, true)
+  lines:
+    fields: { packed: { type: bool, default: false } }
+    relations: { order: { kind: belongs_to, collection: orders, required: true } }
+    access: { view: true, create: '@next.order.state = "open"', update: '@next.packed = true or @next.order.state = "open"' }
+  # An order that has a parcel stays.
+  parcels:
+    relations: { order: { kind: belongs_to, collection: orders, required: true, on_delete: cascade } }
+    access: { view: true, create: true }
+  # A diary is its owner's; it has three pages at most.
+  diaries:
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
+      pages: { kind: has_many, collection: pages, via: diary }
+    access: { view: '@record.owner = @request.auth.id', create: true }
+  pages:
+    fields: { text: string }
+    relations: { diary: { kind: belongs_to, collection: diaries, required: true } }
+    checks: { few: { when: 'count(@next.diary.pages as p, p != @next.id) < 3', message: 'the diary is full' } }
+    access:
+      view: '@record.diary.owner = @request.auth.id'
+      create: '@next.diary.owner = @request.auth.id'
+      update: '@record.diary.owner = @request.auth.id'
+      delete: '@record.diary.owner = @request.auth.id'
 `;
 
 const ROUNDS = 4;
@@ -153,6 +191,121 @@ describeOnOne(
         const keepers = [await make('keepers', { room }), await make('keepers', { room })];
         expect(await raced(keepers.map((id) => ann.client.delete(`/api/keepers/${id}`)))).toEqual([204, 403]);
       }));
+
+    /** A create has its row, and ends when the other write waits, or has ended. */
+    async function duringCreate<T>(
+      collection: string,
+      data: object,
+      other: () => Promise<T>,
+    ): Promise<readonly [number, T]> {
+      const { db, schema } = service.app;
+      const room = await make('rooms');
+      const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const holding = db.transaction(async (tx) => {
+        const { table } = schema.collections.get('rooms')!;
+        await tx.rows(sql`SELECT 1 FROM ${ident(table)} WHERE id = ${param('uuid', room)} FOR UPDATE`);
+        begun.resolve();
+        await done.promise;
+      });
+      await begun.promise;
+      const operations = [
+        { op: 'create', collection, data },
+        { op: 'update', collection: 'rooms', id: room, data: { name: 'x' } },
+      ];
+      const waiting = async (count: number): Promise<boolean> =>
+        (await db.rows(raw('SELECT 1 FROM pg_locks WHERE NOT granted'))).length >= count;
+      const created = ann.client.post('/api/batch', { operations });
+      await until('the create waits for the room', () => waiting(1));
+      let hasEnded = false;
+      const ended = other().finally(() => {
+        hasEnded = true;
+      });
+      await until('the other write waits, or has ended', async () => hasEnded || (await waiting(2)));
+      done.resolve();
+      await holding;
+      return [(await created).status, await ended];
+    }
+
+    test('rules of two collections that read each other hold for writes that race', async () => {
+      const order = await make('orders');
+      const close = () => ann.client.patch(`/api/orders/${order}`, { data: { state: 'closed' } });
+      const status = (answer: Promise<Answer>): Promise<number> => answer.then((each) => each.status);
+      expect(await duringCreate('lines', { order }, () => status(close()))).toEqual([200, 403]);
+      const [line] = (await ann.client.get(`/api/lines?order=${order}`)).body.data;
+      const pack = () => ann.client.patch(`/api/lines/${line.id}`, { data: { packed: true } });
+      expect((await pack()).status).toBe(200);
+      // A line that moves to the order; the orders of other places do not wait.
+      const other = await make('orders');
+      const moved = await make('lines', { order: other });
+      const move = () => ann.client.patch(`/api/lines/${moved}`, { data: { order } });
+      for (let round = 0; round < ROUNDS; round++) {
+        await raced(round % 2 === 0 ? [move(), close()] : [close(), move()]);
+        const { state } = (await ann.client.get(`/api/orders/${order}`)).body.data;
+        const open = (await ann.client.get(`/api/lines?order=${order}&packed=false`)).body.data;
+        expect(state === 'open' || open.length === 0).toBe(true);
+      }
+    });
+
+    test('a rule for deleting sees a record that refers to it, created meanwhile', async () => {
+      const order = await make('orders');
+      const remove = () => ann.client.delete(`/api/orders/${order}`).then(({ status }) => status);
+      expect(await duringCreate('parcels', { order }, remove)).toEqual([200, 403]);
+    });
+
+    test('a check of an import sees the records of its place, created meanwhile', async () => {
+      const { db, schema } = service.app;
+      const room = await make('rooms');
+      await seat(room);
+      async function* records() {
+        yield { line: 1, members: new Map([['room', room]]), isText: false };
+      }
+      const collection = schema.collections.get('seats')!;
+      const now = '2026-11-01T00:00:00.000000Z';
+      const imported = () =>
+        importRecords(db, { schema, collection, now, records }).then(
+          () => '',
+          ({ errors }: ImportRejected) => errors[0]!.message,
+        );
+      expect(await duringCreate('seats', { room }, imported)).toEqual([
+        200,
+        expect.stringContaining('the room is full'),
+      ]);
+    });
+
+    test('a place of a record that the caller may not write is neither waited for nor locked', async () => {
+      const { app } = service;
+      const diary = await make('diaries');
+      const page = await make('pages', { diary });
+      const eve = await service.user();
+      const collection = app.schema.collections.get('pages')!;
+      await app.db.transaction(async (tx) => {
+        await lockValues(tx, app.schema, [{ collection, data: { diary } }]);
+        // As of a record that does not exist.
+        for (const id of [page, diary])
+          expect(
+            await Promise.all([
+              eve.client.patch(`/api/pages/${id}`, { data: { text: 'x' } }).then(({ status }) => status),
+              eve.client.delete(`/api/pages/${id}`).then(({ status }) => status),
+            ]),
+          ).toEqual([404, 404]);
+      });
+      // Its owner waits.
+      const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const holding = app.db.transaction(async (tx) => {
+        await lockValues(tx, app.schema, [{ collection, data: { diary } }]);
+        begun.resolve();
+        await done.promise;
+      });
+      await begun.promise;
+      const own = ann.client.delete(`/api/pages/${page}`);
+      await until('the delete waits', async () => {
+        const waiting = raw(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
+        return (await app.db.rows(waiting)).length === 1;
+      });
+      done.resolve();
+      await holding;
+      expect((await own).status).toBe(204);
+    });
 
     const stay = (room: string, from: number, to: number) => ({
       room,

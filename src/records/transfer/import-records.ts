@@ -9,6 +9,7 @@ import { toRefusal } from '../constraint-errors.ts';
 import { newIdsOf, passGivenIds } from '../new-ids.ts';
 import { tenantKeyOf } from '../tenant-key.ts';
 import { checksFor } from '../write/checks.ts';
+import { lockAllPlaces } from '../write/locks/value-locks.ts';
 import type { DateFormat } from './date-format.ts';
 import { ImportStaging } from './import-staging.ts';
 import { storedMembersOf } from './members.ts';
@@ -254,6 +255,9 @@ class Run {
     const found = await this.#staging.check();
     const errors = [...this.#errors, ...found];
     if (errors.length > 0) throw new ImportRejected(errors, errors.length + this.#dropped);
+    const { schema, collection } = this.#request;
+    // The checks below, and the rules of writes at this time, see all records of a place.
+    await lockAllPlaces(this.#tx, schema, collection);
     try {
       const written = await this.#staging.write(this.#request.now);
       await this.#requireChecks();

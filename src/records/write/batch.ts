@@ -28,7 +28,7 @@ export async function batch<T>(
   work: (batch: Batch) => Promise<T>,
 ): Promise<T> {
   const { result, done } = await store.transaction(async (tx) => {
-    await lockValues(tx, values);
+    await lockValues(tx, store.schema, values);
     await lockRows(store, tx, rows);
     const done = new Batch(store, tx);
     return { result: await work(done), done };

@@ -60,7 +60,9 @@ export async function create(store: Store, access: AccessContext, request: Creat
   const { tx, data, holdsPlaces } = request;
   const read = creationOf(store, access, request);
   const { collection } = access;
-  const needsPlaces = isPlaced(collection) || (holdsPlaces === undefined && setsPlace({ collection, data }));
+  const { schema } = store;
+  const needsPlaces =
+    isPlaced(schema, collection) || (holdsPlaces === undefined && setsPlace(schema, { collection, data }));
   if (needsPlaces && holdsPlaces !== 'all')
     return createInPlace(store, access, { ...request, values: read.input.values });
   const tenant = tenantOfValues(access.collection, read.input.values);
@@ -86,7 +88,8 @@ function createInPlace(
 ): Promise<Written> {
   const { collection } = access;
   const work = async (tx: Transaction): Promise<Written> => {
-    await lockNewPlaces(tx, { collection, data: request.data, caller: placedCallerOf(access) }, values);
+    const wanted = { collection, data: request.data, caller: placedCallerOf(access) };
+    await lockNewPlaces({ store, q: tx, access }, wanted, values);
     return create(store, access, { ...request, tx, holdsPlaces: 'all' });
   };
   if (request.tx !== undefined) return work(request.tx);

@@ -22,7 +22,7 @@ import { everyTenant, inTenantOf, isReadableElsewhere, type Scope, type ScopedRo
 import { tenantKeyOf } from '../tenant-key.ts';
 import { keepRows } from './kept-rows.ts';
 import { changedSince, lockRow } from './locked-row.ts';
-import { isPlaced, lockPlacesOf } from './locks/value-locks.ts';
+import { isDeletedInTurn, lockPlacesOf } from './locks/value-locks.ts';
 import { recordDeletion, recordingChanges } from './row-history.ts';
 import {
   acceptedCounts,
@@ -63,11 +63,12 @@ export async function removeIn(
   try {
     writer = await inTenantOf(writer, request.id, 'delete');
     const { collection } = access;
-    if (!isPlaced(collection) && (await removeInOneStatement(writer, request))) return NOTHING_ELSE;
+    const isInTurn = isDeletedInTurn(store.schema, collection);
+    if (!isInTurn && (await removeInOneStatement(writer, request))) return NOTHING_ELSE;
     const { access: permitted, tenant } = writer;
     const inTransaction = async (own: Transaction) => {
       const inside = { store, q: own, access: permitted, tenant };
-      if (isPlaced(collection)) {
+      if (isInTurn) {
         const mayWrite = permitted.permit(collection.name, 'delete').lookingUp().where(STORED);
         await lockPlacesOf(inside, { collection, id: request.id, mayWrite });
       }

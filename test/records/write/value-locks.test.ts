@@ -7,7 +7,7 @@ import { raw } from '../../../src/sql.ts';
 import { KINDS, openKind, schemaOf } from '../../support/store-world.ts';
 import { until } from '../../support/until.ts';
 
-const { collections } = schemaOf(`
+const SCHEMA = schemaOf(`
 roles: { admin: {} }
 collections:
   users: { access: { read: true } }
@@ -23,6 +23,7 @@ collections:
     relations: { team: { kind: belongs_to, collection: teams, required: true } }
     access: { read: '@record.team = @request.query.team' }
 `);
+const { collections } = SCHEMA;
 const UNDONE = new Error('undone');
 
 describe.each(KINDS)('turns on %s', (kind) => {
@@ -40,6 +41,7 @@ describe.each(KINDS)('turns on %s', (kind) => {
     const work = db.transaction(async (tx) => {
       await lockValues(
         tx,
+        SCHEMA,
         wanted.map(([name, data]) => ({ collection: collections.get(name)!, data })),
       );
       const rows = await tx.rows(
@@ -84,7 +86,7 @@ describe.each(KINDS)('turns on %s', (kind) => {
       const done = Promise.withResolvers<void>();
       const batchOf = (name: string, wanted: ReturnType<typeof values>): Promise<void> =>
         db.transaction(async (tx) => {
-          await lockValues(tx, wanted);
+          await lockValues(tx, SCHEMA, wanted);
           begun.push(name);
           await done.promise;
         });

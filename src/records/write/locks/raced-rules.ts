@@ -6,44 +6,56 @@
 import { memoizedBy } from '../../../memoized.ts';
 import type { Checked, CheckedOperand, ToManyPath } from '../../../policy/types.ts';
 import { allOperandsOf, operandsOf, ownMemberOf, partsOf } from '../../../policy/visit.ts';
-import type { BelongsTo, Collection, Relation } from '../../../schema/model/model.ts';
+import type { BelongsTo, Collection, Relation, Schema } from '../../../schema/model/model.ts';
+import { mutualReads, type ReferringRelation, writeRulesOf } from './mutual-rules.ts';
 
 export interface RulePlaces {
   /** Records with the same one of these are in one place. */
   readonly on: ReadonlySet<BelongsTo>;
   /** The same, where the rule reads the records that refer to the caller. */
   readonly ofCaller: ReadonlySet<BelongsTo>;
+  /** The record is in one place with the records that refer to it by one of these. */
+  readonly referrers: readonly ReferringRelation[];
   /** The whole collection is one place. */
   readonly isWhole: boolean;
-  /** No rule reads other records of the collection. */
+  /** A new record is in no place. */
   readonly isEmpty: boolean;
   /** The members by which an update can change what the rule of another record reads. */
   readonly reads: ReadonlySet<string>;
 }
 
-export const rulePlacesOf: (collection: Collection) => RulePlaces = memoizedBy((collection) => {
-  const found = new FoundPlaces(collection);
-  const { access, memberAccess, checks, softDelete } = collection;
-  for (const { checked } of access.create) found.add(checked, true);
-  for (const { checked } of [...access.update, ...access.delete, ...(softDelete?.restore ?? [])]) found.add(checked);
-  for (const { create = [], update = [] } of memberAccess.values()) {
-    for (const { checked } of create) found.add(checked, true);
-    for (const { checked } of update) found.add(checked);
-  }
-  for (const { violated } of checks)
-    for (const { checked } of [...violated.create, ...violated.update]) found.add(checked);
-  return found;
+export const rulePlacesOf = (schema: Schema, { name }: Collection): RulePlaces => placesBySchema(schema)(name);
+
+const placesBySchema = memoizedBy((schema: Schema) => {
+  const known = new Map<string, RulePlaces>();
+  return (name: string): RulePlaces => {
+    const places = known.get(name) ?? new FoundPlaces(schema, schema.collections.get(name)!);
+    known.set(name, places);
+    return places;
+  };
 });
 
 class FoundPlaces implements RulePlaces {
   readonly on = new Set<BelongsTo>();
   readonly ofCaller = new Set<BelongsTo>();
+  readonly referrers: ReferringRelation[] = [];
   readonly reads = new Set<string>();
   isWhole = false;
   readonly #collection: Collection;
 
-  constructor(collection: Collection) {
+  constructor(schema: Schema, collection: Collection) {
     this.#collection = collection;
+    for (const { checked, isOfCreate } of writeRulesOf(collection)) this.#add(checked, isOfCreate);
+    for (const { referrer, referred, ofReferrer, ofReferred } of mutualReads(schema)) {
+      if (referrer.collection === collection) {
+        this.on.add(referrer.via);
+        for (const member of ofReferrer) this.reads.add(member);
+      }
+      if (referred === collection) {
+        this.referrers.push(referrer);
+        for (const member of ofReferred) this.reads.add(member);
+      }
+    }
   }
 
   get isEmpty(): boolean {
@@ -54,21 +66,21 @@ class FoundPlaces implements RulePlaces {
    * @param isOfCreate some element that meets a condition needs no turn
    * @param wanted the value of this part by which the rule holds
    */
-  add(checked: Checked, isOfCreate = false, wanted = true): void {
+  #add(checked: Checked, isOfCreate: boolean, wanted = true): void {
     switch (checked.kind) {
       case 'not':
-        this.add(checked.item, isOfCreate, !wanted);
+        this.#add(checked.item, isOfCreate, !wanted);
         break;
       case 'quantified': {
         const { quantifier, path, condition } = checked;
         const isSome = (quantifier === 'any') === wanted;
         if (!(isOfCreate && isSome)) this.#addElements(path, condition);
-        this.add(condition, isOfCreate, quantifier === 'none' ? !wanted : wanted);
+        this.#add(condition, isOfCreate, quantifier === 'none' ? !wanted : wanted);
         break;
       }
       default:
         for (const operand of operandsOf(checked)) this.#addCount(operand);
-        for (const part of partsOf(checked)) this.add(part, isOfCreate, wanted);
+        for (const part of partsOf(checked)) this.#add(part, isOfCreate, wanted);
     }
   }
 

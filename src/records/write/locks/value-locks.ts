@@ -17,6 +17,7 @@ import {
   isTenant,
   isUniqueMember,
   type NoOverlap,
+  type Schema,
   withinOf,
 } from '../../../schema/model/model.ts';
 import { ident, join, param, type Sql, sql } from '../../../sql.ts';
@@ -25,7 +26,8 @@ import { recordKeyOf } from '../../record-key.ts';
 import { type Scope, scopeOf } from '../../scope.ts';
 import type { ColumnValue, Data } from '../input.ts';
 import { STORED } from '../written-row.ts';
-import { rulePlacesOf } from './raced-rules.ts';
+import { readsReferrers } from './mutual-rules.ts';
+import { type RulePlaces, rulePlacesOf } from './raced-rules.ts';
 
 type KeyMember = Field | BelongsTo;
 
@@ -41,24 +43,33 @@ function contestedMembers({ fields, relations, noOverlap }: Collection): readonl
 export interface WantedValues {
   readonly collection: Collection;
   readonly data: Data;
+  /** The record, if it is stored: a place with the records that refer to it. */
+  readonly id?: string;
   /** The id of the user, for rules that read the records of the caller. */
   readonly caller?: string | undefined;
 }
 
 /** An update to these values can take a place from another record, or falsify its rules, and needs its locks. */
-export function setsPlace({ collection, data }: WantedValues): boolean {
+export function setsPlace(schema: Schema, { collection, data }: WantedValues): boolean {
   const { noOverlap = [] } = collection;
   const sets = (name: string): boolean => Object.hasOwn(data, name);
-  const { isEmpty, reads } = rulePlacesOf(collection);
-  return noOverlap.some((key) => membersOfPlace(key).some(sets)) || (!isEmpty && [...reads].some(sets));
+  return (
+    noOverlap.some((key) => membersOfPlace(key).some(sets)) || [...rulePlacesOf(schema, collection).reads].some(sets)
+  );
 }
 
-/** Every create, delete and restore needs the locks of its places. */
-export const isPlaced = (collection: Collection): boolean => !rulePlacesOf(collection).isEmpty;
+/** Every create needs the locks of its places. */
+export const isPlaced = (schema: Schema, collection: Collection): boolean => !rulePlacesOf(schema, collection).isEmpty;
+
+/** Every delete, too, and the lock of its row before its rule is asked about the records that refer to it. */
+export const isDeletedInTurn = (schema: Schema, collection: Collection): boolean =>
+  isPlaced(schema, collection) || readsReferrers(collection);
 
 /** Records of one place exclude each other, or a rule counts them. */
-export const hasPlaces = (collection: Collection): boolean =>
-  collection.noOverlap !== undefined || isPlaced(collection);
+const hasPlaces = (schema: Schema, collection: Collection): boolean =>
+  collection.noOverlap !== undefined ||
+  isPlaced(schema, collection) ||
+  rulePlacesOf(schema, collection).referrers.length > 0;
 
 export const placedCallerOf = ({ kind, auth }: AccessContext): string | undefined =>
   kind === 'user' ? String(auth.id) : undefined;
@@ -70,26 +81,23 @@ const membersOfPlace = memoizedBy(({ on, from, to, where }: NoOverlap): readonly
   return [...[...on, from, to].map(({ name }) => name), ...tested];
 });
 
-function placeMembers(collection: Collection): readonly KeyMember[] {
+function placeMembers(schema: Schema, collection: Collection): readonly KeyMember[] {
   const { noOverlap = [] } = collection;
-  return [...new Set([...noOverlap.flatMap(({ on }) => on), ...referencesOfRules(collection)])];
+  return [...new Set([...noOverlap.flatMap(({ on }) => on), ...referencesOfRules(rulePlacesOf(schema, collection))])];
 }
 
-const referencesOfRules = (collection: Collection): readonly BelongsTo[] => {
-  const { on, ofCaller } = rulePlacesOf(collection);
-  return [...on.union(ofCaller)];
-};
+const referencesOfRules = ({ on, ofCaller }: RulePlaces): readonly BelongsTo[] => [...on.union(ofCaller)];
 
 /** Locks the places of a record that is to be created. @param values with the defaults */
 export function lockNewPlaces(
-  tx: Queryable,
+  { store: { schema }, q }: Reading,
   { data, ...wanted }: WantedValues,
   values: readonly Pick<ColumnValue, 'column' | 'value'>[],
 ): Promise<void> {
-  const placed = placeMembers(wanted.collection).flatMap(({ name, column }) =>
+  const placed = placeMembers(schema, wanted.collection).flatMap(({ name, column }) =>
     values.filter((given) => given.column === column).map(({ value }) => [name, value] as const),
   );
-  return lockValues(tx, [{ ...wanted, data: { ...data, ...Object.fromEntries(placed) } }]);
+  return lockValues(q, schema, [{ ...wanted, data: { ...data, ...Object.fromEntries(placed) } }]);
 }
 
 interface PlacedRecord {
@@ -110,7 +118,9 @@ export async function lockPlacesOf(
   { collection, id, mayWrite, scope = scopeOf(reading) }: PlacedRecord,
   data: Data = {},
 ): Promise<void> {
-  const members = placeMembers(collection);
+  const { schema } = reading.store;
+  if (!hasPlaces(schema, collection)) return;
+  const members = placeMembers(schema, collection);
   const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text`);
   const isRecord = recordKeyOf(collection).is(STORED, id);
   const [stored] = await reading.q.rows(sql`
@@ -119,8 +129,8 @@ export async function lockPlacesOf(
   if (stored === undefined) return;
   const place = Object.fromEntries(members.map(({ name }, i) => [name, stored[i + 1]]));
   const caller = placedCallerOf(reading.access);
-  await lockValues(reading.q, [
-    { collection, data: place, caller },
+  await lockValues(reading.q, schema, [
+    { collection, data: place, id, caller },
     { collection, data, caller },
   ]);
 }
@@ -140,14 +150,26 @@ export const lockPlacesOfUpdate = (reading: Reading, collection: Collection, id:
 const MOST_VALUES = 200;
 
 /** Locks the values until the end of the transaction. Batches of other values do not wait. */
-export async function lockValues(tx: Queryable, wanted: readonly WantedValues[]): Promise<void> {
-  const values = new Map(wanted.flatMap(contestedValues));
+export async function lockValues(tx: Queryable, schema: Schema, wanted: readonly WantedValues[]): Promise<void> {
+  const values = new Map(wanted.flatMap((each) => contestedValues(schema, each)));
   // Two writes of one place wait for each other with a single value, too.
-  const isOfPlaces = wanted.some(({ collection }) => hasPlaces(collection));
+  const isOfPlaces = wanted.some(({ collection }) => hasPlaces(schema, collection));
   if (values.size < (isOfPlaces ? 1 : 2)) return;
-  const isOfValues = values.size <= MOST_VALUES;
-  const tables = new Set(Array.from(values.values(), lockNumberOf));
-  const locks = new Set(isOfValues ? Array.from(values.keys(), lockNumberOf) : []);
+  await lockTexts(tx, values.values(), values.size <= MOST_VALUES ? values.keys() : []);
+}
+
+/** Locks all places of the collection, and of those whose records refer to its records. */
+export async function lockAllPlaces(tx: Queryable, schema: Schema, collection: Collection): Promise<void> {
+  if (!hasPlaces(schema, collection)) return;
+  const { referrers } = rulePlacesOf(schema, collection);
+  await lockTexts(tx, [collection.table, ...referrers.map((referrer) => referrer.collection.table)], []);
+}
+
+/** Tables are locked as a whole if no value is, and are shared else. */
+async function lockTexts(tx: Queryable, ofTables: Iterable<string>, ofValues: Iterable<string>): Promise<void> {
+  const tables = new Set(Array.from(ofTables, lockNumberOf));
+  const locks = new Set(Array.from(ofValues, lockNumberOf));
+  const isOfValues = locks.size > 0;
   // The locks are sorted and distinct, so that two values may share one.
   await tx.rows(sql`
     SELECT CASE WHEN k.is_shared THEN pg_advisory_xact_lock_shared(k.lock)::text
@@ -167,29 +189,32 @@ export async function lockValues(tx: Queryable, wanted: readonly WantedValues[])
 const lockNumberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 6);
 
 /** The values with their tables. The data is not validated yet: the operation itself rejects a value that is not a scalar. */
-function contestedValues(wanted: WantedValues): readonly (readonly [value: string, table: string])[] {
+function contestedValues(schema: Schema, wanted: WantedValues): readonly (readonly [value: string, table: string])[] {
   const { collection, data } = wanted;
   const { table } = collection;
   const own = contestedMembers(collection).flatMap((member) => {
     // The tenant of a record never changes, and batches of one tenant would all wait for each other.
     if (isTenant(collection, member.name) || !Object.hasOwn(data, member.name)) return [];
-    return lockTexts(table, member, data[member.name]);
+    return valueTexts(table, member, data[member.name]);
   });
-  return [...own, ...valuesOfRules(wanted)].map((value) => [value, table]);
+  const places = rulePlacesOf(schema, collection);
+  const ofReferrers = places.referrers.flatMap(({ collection: { table: from }, via }) =>
+    valueTexts(from, via, wanted.id).map((text) => [text, from] as const),
+  );
+  return [...[...own, ...valuesOfRules(places, wanted)].map((text) => [text, table] as const), ...ofReferrers];
 }
 
-function valuesOfRules({ collection, data, caller }: WantedValues): readonly string[] {
-  const places = rulePlacesOf(collection);
-  const { table } = collection;
-  const own = referencesOfRules(collection).flatMap((member) => lockTexts(table, member, data[member.name]));
-  const ofCaller = [...places.ofCaller].flatMap((member) => lockTexts(table, member, caller));
+function valuesOfRules(places: RulePlaces, { collection: { table }, data, caller }: WantedValues): readonly string[] {
+  const own = referencesOfRules(places).flatMap((member) => valueTexts(table, member, data[member.name]));
+  const ofCaller = [...places.ofCaller].flatMap((member) => valueTexts(table, member, caller));
   return [...own, ...ofCaller, ...(places.isWhole ? [`${table}*`] : [])];
 }
 
-const lockTexts = (table: string, member: KeyMember, value: unknown): readonly string[] =>
+const valueTexts = (table: string, member: KeyMember, value: unknown): readonly string[] =>
   value === null || value === undefined || typeof value === 'object'
     ? []
     : [`${table}.${member.column}=${lockedValue(member, value)}`];
 
-const lockedValue = ({ uniqueKey }: KeyMember, value: unknown): string =>
-  uniqueKey?.ignoresCase ? String(value).toLowerCase() : String(value);
+/** A UUID may come in capital letters. */
+const lockedValue = (member: KeyMember, value: unknown): string =>
+  'collection' in member || member.uniqueKey?.ignoresCase ? String(value).toLowerCase() : String(value);
