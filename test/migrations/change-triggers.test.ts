@@ -115,6 +115,26 @@ describe.each(KINDS)('the change log on %s', (kind) => {
     expect(await changesOf(insertion, 'DELETE FROM teams')).toHaveLength(2);
   });
 
+  it('a migration makes a trigger anew that has no condition', async () => {
+    const [row] = await db.rows(
+      raw(
+        `SELECT tgfoid::regproc::text FROM pg_trigger WHERE tgrelid = 'teams'::regclass AND tgname = 'bylaw_changes'`,
+      ),
+    );
+    await db.run(raw('DROP TRIGGER bylaw_changes ON teams'));
+    await db.run(
+      raw(
+        `CREATE TRIGGER bylaw_changes AFTER INSERT OR UPDATE OR DELETE ON teams FOR EACH ROW EXECUTE FUNCTION ${row![0]}()`,
+      ),
+    );
+    const { statements } = await applyMigration(db, schemaOf(FIRST));
+    expect(statements.filter((text) => text.startsWith('CREATE'))).toEqual([
+      expect.stringMatching(/^CREATE TRIGGER "bylaw_changes" .* ON "teams" FOR EACH ROW WHEN \(/),
+      expect.stringMatching(/^CREATE TRIGGER "bylaw_changes_truncate" .* ON "teams"/),
+    ]);
+    expect((await planMigration(db, schemaOf(FIRST))).statements).toEqual([]);
+  });
+
   it('a truncation is one entry without an id, and a new id is an end and a beginning', async () => {
     const found = await changesOf(
       `INSERT INTO teams (id, name) VALUES ('${TEAM}', 'x')`,

@@ -2,7 +2,7 @@
 import type { Queryable } from '../../database/contract.ts';
 import { CELL_FORMAT } from '../../database/server-url.ts';
 import { present } from '../../invariant.ts';
-import { ident, param, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { empty, ident, param, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { Step } from '../step.ts';
 
 export interface TriggerKind {
@@ -13,6 +13,8 @@ export interface TriggerKind {
     readonly name: string;
     readonly when: string;
     readonly each: 'ROW' | 'STATEMENT';
+    /** Without it, the function is not called. */
+    readonly condition?: string;
   }[];
 }
 
@@ -31,6 +33,8 @@ interface ActualFunction {
   readonly body: string;
   /** The quoted name of the table that calls it. */
   readonly table: string | null;
+  /** The trigger has a condition. */
+  readonly isConditional: boolean;
 }
 
 /** The trigger functions that the database has, and the steps from them to those of a schema. */
@@ -54,24 +58,28 @@ export class KnownTriggers {
   ): Promise<KnownTriggers> {
     const prefixes = kinds.map(({ functions }) => `${functions.replaceAll('_', '\\_')}%`);
     const rows = await db.rows(sql`
-      SELECT s.own::text, p.proname::text, p.prosrc,
-             (SELECT format('%I.%I', n.nspname, c.relname)
-                FROM pg_trigger g
-                JOIN pg_class c ON c.oid = g.tgrelid
-                JOIN pg_namespace n ON n.oid = c.relnamespace
-               WHERE g.tgfoid = p.oid
-                 AND g.tgparentid = 0
-                 AND g.tgenabled <> 'D'
-                 AND g.tgname = ANY(${param(
-                   'text[]',
-                   kinds.map(({ triggers }) => triggers[0]!.name),
-                 )}))
+      SELECT s.own::text, p.proname::text, p.prosrc, g.table_name, g.is_conditional
         FROM (SELECT current_schema() AS own) s
         LEFT JOIN pg_proc p
           ON p.pronamespace = s.own::regnamespace
-         AND p.proname LIKE ANY(${param('text[]', prefixes)})`);
-    const functions = rows.flatMap(([, name, body, table]) =>
-      name == null ? [] : [[name, { body: body!, table: table ?? null }] as const],
+         AND p.proname LIKE ANY(${param('text[]', prefixes)})
+        LEFT JOIN (
+             SELECT tgfoid, tgqual IS NOT NULL AS is_conditional, format('%I.%I', n.nspname, c.relname) AS table_name
+               FROM pg_trigger
+               JOIN pg_class c ON c.oid = tgrelid
+               JOIN pg_namespace n ON n.oid = c.relnamespace
+              WHERE tgparentid = 0
+                AND tgenabled <> 'D'
+                AND tgname = ANY(${param(
+                  'text[]',
+                  kinds.map(({ triggers }) => triggers[0]!.name),
+                )})
+             ) g
+          ON g.tgfoid = p.oid`);
+    const functions = rows.flatMap(([, name, body, table, isConditional]) =>
+      name == null
+        ? []
+        : [[name, { body: body!, table: table ?? null, isConditional: isConditional === 't' }] as const],
     );
     return new KnownTriggers(present(rows[0]?.[0], 'the current schema'), new Map(functions), replaced);
   }
@@ -113,7 +121,10 @@ export class KnownTriggers {
     const { table, name, body, isPartitioned = false } = trigger;
     const actual = this.#replaced.has(table) ? undefined : this.#functions.get(name);
     const quoted = table.includes('.') ? tableIdent(table).text : ident(this.own, table).text;
-    const isCalled = typeof actual?.table === 'string' && sameName(actual.table, quoted);
+    const isCalled =
+      typeof actual?.table === 'string' &&
+      sameName(actual.table, quoted) &&
+      actual.isConditional === (kind.triggers[0]!.condition !== undefined);
     const made = actual?.body === body ? [] : [createFunction(trigger, this.own)];
     const called = isCalled ? [] : createTriggers(kind, tableIdent(table), name);
     const ofParts = isCalled || !isPartitioned ? [] : partitionTriggers(kind, tableIdent(table), name);
@@ -167,13 +178,16 @@ export function printing(statements: string): string {
   END IF;`;
 }
 
+const conditionOf = ({ condition }: TriggerKind['triggers'][number]): Sql =>
+  condition === undefined ? empty : raw(`WHEN (${condition}) `);
+
 function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): readonly Sql[] {
   const call = sql`EXECUTE FUNCTION ${ident(name)}()`;
   return [
     ...triggers.map((each) => sql`DROP TRIGGER IF EXISTS ${ident(each.name)} ON ${table}`),
     ...triggers.map(
       (each) =>
-        sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${call}`,
+        sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${conditionOf(each)}${call}`,
     ),
   ];
 }
