@@ -149,7 +149,7 @@ const LEAVES = [
   '@request.auth.roles contains "admin"',
 ];
 const LEAVES_A_SIDE = 16;
-const PAIRS = 200;
+const PAIRS = 1_000;
 
 /** A policy of so many leaves, chosen by a number. */
 function policyOf(leaves: number, seed: number): string {
