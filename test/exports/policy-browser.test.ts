@@ -2,6 +2,8 @@
 import { describe, expect, test as it } from 'vitest';
 import * as inNode from '../../src/exports/policy.ts';
 import { check, compile, complete, format, PolicyError, test } from '../../src/exports/policy-browser.ts';
+import { partOfCatalog, writeCatalog } from '../../src/policy/request/catalog-document.ts';
+import { parseSchema } from '../../src/schema/load.ts';
 import { bundleForBrowser, compressedSize } from '../support/browser/bundle.ts';
 import { cases, place, schema } from './policy-cases.ts';
 
@@ -49,6 +51,14 @@ describe('the document of a schema', () => {
     const text = JSON.stringify(sent(RICH));
     for (const hidden of ['T_TEAMS', '"K"', 'own_no', 'access']) expect(text).not.toContain(hidden);
     expect(text).toContain('is_team_owner');
+  });
+
+  it('a part of the document has some collections, their relations among themselves, and nothing of rules', () => {
+    const { schema: loaded } = parseSchema(RICH);
+    const part = writeCatalog(partOfCatalog(loaded!, new Set(['documents'])), () => []);
+    expect([Object.keys(part.collections), part.conditions, part.roles]).toEqual([['documents'], [], []]);
+    expect(part.collections.documents!.relations.map(({ name }) => name)).toEqual(['parent']);
+    expect(JSON.stringify(part)).not.toContain('team');
   });
 
   it('the document is rejected if another version made it', () => {

@@ -64,6 +64,10 @@ describeOnOne('the studio', (service) => {
     expect([own.status, own.headers.get('cache-control')]).toEqual([200, 'no-store']);
     expect(own.body.data.me).toMatchObject({ id: ann.id, roles: ['member'] });
     expect(own.text).not.toMatch(/"rules"|"when"|"assigns"/);
+    expect(own.body.data.catalog).toMatchObject({ roles: [], conditions: [] });
+    const names = own.body.data.collections.map(({ name }: { name: string }) => name);
+    expect(Object.keys(own.body.data.catalog.collections).sort()).toEqual(names.sort());
+    expect(all.body.data.catalog.roles).toContain('admin');
     const documents = (body: typeof own.body) =>
       body.data.collections.find((each: { name: string }) => each.name === 'documents');
     expect(documents(own.body)).toMatchObject({
@@ -244,6 +248,23 @@ function inBrowser(service: TestService): void {
       expect((await studio.texts('#filter-problem'))[0]).toContain('did you mean `score`?');
       await studio.visit('/studio/data/documents?filter=score%20%3D%20777', '.data-page main .empty');
       await studio.page.until(`document.querySelector('main .empty').textContent === 'No record matches this filter.'`);
+    });
+
+    test('a filter is written by the keyboard, with completions and its errors', async () => {
+      await studio.visit('/studio/data/documents', '.grid .rows .row');
+      await studio.press('/');
+      await studio.page.until(`document.activeElement.matches('.filter .cm-content')`);
+      await studio.write('stat');
+      await studio.until('.cm-tooltip-autocomplete');
+      expect(await studio.texts('.cm-tooltip-autocomplete .cm-completionLabel')).toContain('status');
+      await studio.press('Escape');
+      expect((await studio.texts('.filter .issues .error'))[0]).toContain('did you mean `status`?');
+      expect(await studio.faults()).toEqual([]);
+      await studio.write('score = 777');
+      await studio.press('Enter');
+      await studio.until('.data-page main .empty');
+      expect(await studio.page.evaluate('new URLSearchParams(location.search).get("filter")')).toBe('score = 777');
+      expect(await studio.texts('.terms code')).toEqual(['score = 777']);
     });
 
     test('a record opens by keys, with its relations, and a missing record says so', async () => {

@@ -65,6 +65,21 @@ export function writeCatalog(catalog: Catalog, filtersOf: (collection: string) =
   };
 }
 
+/** The names of some collections. Relations to others are left out, and so is all that policies alone may use. */
+export function partOfCatalog({ collections, timezone }: Catalog, names: ReadonlySet<string>): Catalog {
+  const kept = [...collections].filter(([name]) => names.has(name));
+  return {
+    roles: new Map(),
+    ...(timezone !== undefined && { timezone }),
+    collections: new Map(
+      kept.map(([name, collection]) => {
+        const relations = [...collection.relations].filter(([, relation]) => names.has(relation.collection));
+        return [name, { ...collection, relations: new Map(relations) }];
+      }),
+    ),
+  };
+}
+
 function writtenCollection(
   { key, fields, relations }: CatalogCollection,
   filters: readonly string[],

@@ -3,7 +3,7 @@ import { inData, user } from '../../describe/collection-schemas.ts';
 import { type Json, object, type Shape, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { type Admit, admitOf, callerOf } from '../../http/gate.ts';
-import { writeCatalog } from '../../policy/request/catalog-document.ts';
+import { partOfCatalog, writeCatalog } from '../../policy/request/catalog-document.ts';
 import { ACTIONS, type Action, keyOf, type Policy } from '../../policy/types.ts';
 import { Problem } from '../../problem.ts';
 import { isAdministrator } from '../../records/write/role-changes.ts';
@@ -87,9 +87,13 @@ const served: Shape = (scope) =>
         text: { ...TEXT, description: 'The file, without secrets; `place` of a rule is that of its condition in it.' },
         version: { ...TEXT, description: 'Of `text`, for a save.' },
         can_save: FLAG,
-        catalog: { type: 'object', description: 'The names that policies may use, for `bylaw/policy/browser`.' },
+        catalog: {
+          type: 'object',
+          description:
+            'The names that filters may use, for `bylaw/policy/browser`; for administrators, those of policies.',
+        },
       },
-      ['roles', 'text', 'version', 'can_save', 'catalog'],
+      ['roles', 'text', 'version', 'can_save'],
     ),
   );
 
@@ -121,8 +125,16 @@ async function describeFor(ctx: Context, app: App) {
       can: { list: isEverAllowed(admit, each, 'list'), create: isEverAllowed(admit, each, 'create') },
     })),
     me: (await app.auth.accounts.me(caller)).user,
+    catalog: describeCatalog(app, isAdmin ? undefined : names),
     ...(isAdmin && describeFile(app)),
   };
+}
+
+/** @param names of the collections that the caller sees. Left out: all, and what rules alone may use. */
+function describeCatalog({ schema }: App, names?: ReadonlySet<string>) {
+  const filtersOf = (name: string): readonly string[] => [...filterKeysOf(schema.collections.get(name)!).keys()];
+  const catalog = draftCatalogOf(schema);
+  return writeCatalog(names === undefined ? catalog : partOfCatalog(catalog, names), filtersOf);
 }
 
 const isVisible = (admit: Admit, collection: Collection): boolean =>
@@ -146,7 +158,6 @@ function describeFile({ schema, workshop }: App) {
     roles: describeRoles(schema),
     ...(text !== undefined && { text, version: versionOfText(text) }),
     can_save: workshop !== undefined && text !== undefined,
-    catalog: writeCatalog(draftCatalogOf(schema), (name) => [...filterKeysOf(schema.collections.get(name)!).keys()]),
   };
 }
 

@@ -57,13 +57,14 @@ interface StudioUser {
 export interface ServedSchema {
   readonly collections: readonly ServedCollection[];
   readonly me: StudioUser;
+  /** The names of these collections, for the compiler in the page. Conditions and roles are for administrators. */
+  readonly catalog: PolicyCatalog;
   /** This and the others are for administrators. */
   readonly roles?: readonly { readonly name: string; readonly includes: readonly string[] }[];
   /** Absent if the file holds a secret. */
   readonly text?: string;
   readonly version?: string;
   readonly can_save?: boolean;
-  readonly catalog?: PolicyCatalog;
 }
 
 export const fetchSchema = async (): Promise<ServedSchema> =>

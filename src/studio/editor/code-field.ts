@@ -14,7 +14,7 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { bracketMatching } from '@codemirror/language';
 import { type Diagnostic, setDiagnostics } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
-import { Decoration, type DecorationSet, EditorView, keymap } from '@codemirror/view';
+import { Decoration, type DecorationSet, EditorView, type KeyBinding, keymap } from '@codemirror/view';
 import type { ColouredSpan, Completion, PolicyIssue } from './policy-tools.ts';
 
 interface CodeFieldOptions {
@@ -26,6 +26,8 @@ interface CodeFieldOptions {
   readonly coloursOf: (text: string) => readonly ColouredSpan[];
   readonly completionsAt: (text: string, offset: number) => readonly Completion[];
   readonly onText: (text: string) => void;
+  /** Called by the Enter key, which otherwise begins a line. */
+  readonly onEnter?: () => void;
 }
 
 export class CodeField {
@@ -33,7 +35,7 @@ export class CodeField {
   readonly #fixWord: string;
 
   constructor(parent: HTMLElement, options: CodeFieldOptions) {
-    const { label, text, issueList, fixWord, coloursOf, completionsAt, onText } = options;
+    const { label, text, issueList, fixWord, coloursOf, completionsAt, onText, onEnter } = options;
     this.#fixWord = fixWord;
     const extensions = [
       history(),
@@ -55,7 +57,7 @@ export class CodeField {
       }),
       replacesBySelf,
       // The Tab key leaves the field, as it leaves any other.
-      keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+      keymap.of([...completionKeymap, ...enterKeymap(onEnter), ...historyKeymap, ...defaultKeymap]),
       EditorView.updateListener.of(({ docChanged, state }) => docChanged && onText(state.doc.toString())),
     ];
     this.#view = new EditorView({ parent, state: EditorState.create({ doc: text, extensions }) });
@@ -80,6 +82,12 @@ export class CodeField {
     this.#view.dispatch(setDiagnostics(this.#view.state, marks));
   }
 
+  /** Gives the keyboard to the end of the text. */
+  focus(): void {
+    this.#view.dispatch({ selection: { anchor: this.#view.state.doc.length } });
+    this.#view.focus();
+  }
+
   remove(): void {
     this.#view.destroy();
   }
@@ -96,6 +104,15 @@ const replacesBySelf = EditorView.domEventHandlers({
     return true;
   },
 });
+
+function enterKeymap(onEnter: CodeFieldOptions['onEnter']): readonly KeyBinding[] {
+  if (onEnter === undefined) return [];
+  const run = (): boolean => {
+    onEnter();
+    return true;
+  };
+  return [{ key: 'Enter', run }];
+}
 
 const changeOf = ({ span, replacement }: NonNullable<PolicyIssue['fix']>) => ({
   from: span.start,

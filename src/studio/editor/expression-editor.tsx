@@ -18,7 +18,7 @@ export function ExpressionEditor(props: ExpressionEditorProps): JSX.Element {
   const tools = usePolicyTools();
   const id = useId();
   const issues = useMemo(() => tools?.issuesOf(text, place) ?? [], [tools, text, place.collection, place.action]);
-  const canonical = useMemo(() => tools?.formatted(text), [tools, text]);
+  const canonical = useMemo(() => tools?.formatted(text, place), [tools, text]);
   return (
     <div class="expression" role="group" aria-label={label}>
       <ExpressionField {...props} tools={tools} issues={issues} issueList={id} />
@@ -37,10 +37,14 @@ interface ExpressionFieldProps extends ExpressionEditorProps {
   readonly tools: PolicyTools | undefined;
   readonly issues: readonly PolicyIssue[];
   readonly issueList: string;
+  /** For a text that is sent: the Enter key does not begin a line. */
+  readonly onEnter?: () => void;
+  /** The field has the keyboard as soon as it is there. */
+  readonly isFocused?: boolean;
 }
 
 /** The text alone until the editor has loaded. */
-function ExpressionField({ tools, issues, issueList, ...shown }: ExpressionFieldProps): JSX.Element {
+export function ExpressionField({ tools, issues, issueList, ...shown }: ExpressionFieldProps): JSX.Element {
   const module = useCodeField();
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<CodeField>(undefined);
@@ -57,7 +61,9 @@ function ExpressionField({ tools, issues, issueList, ...shown }: ExpressionField
       coloursOf: tools.colouredSpans,
       completionsAt: (text, offset) => tools.completionsAt(text, offset, current.current.place),
       onText: (text) => current.current.onText(text),
+      ...(shown.onEnter !== undefined && { onEnter: () => current.current.onEnter?.() }),
     });
+    if (shown.isFocused === true) made.focus();
     field.current = made;
     return () => made.remove();
   }, [module, tools]);
@@ -81,7 +87,7 @@ interface IssueListProps {
   readonly onText: (text: string) => void;
 }
 
-function IssueList({ id, text, issues, onText }: IssueListProps): JSX.Element {
+export function IssueList({ id, text, issues, onText }: IssueListProps): JSX.Element {
   return (
     <ul id={id} class="issues" aria-live="polite">
       {issues.map(({ severity, message, span, fix }) => (

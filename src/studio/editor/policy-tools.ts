@@ -16,14 +16,20 @@ import { MADE_UP_ID } from '../data/made-up-id.ts';
 export interface PolicyPlace {
   readonly catalog: PolicyCatalog;
   readonly collection: string;
-  readonly action: Action;
+  /** `filter`: of a list, which has no names of the request and no conditions. */
+  readonly action: Action | 'filter';
 }
 export { type ColouredSpan, colouredSpans } from './token-colours.ts';
 export type { Completion, PolicyIssue };
 /** The verdict of the caller alone; `depends`: the record decides. */
 export type RoleVerdict = 'allow' | 'deny' | 'depends';
 
-const placeOf = ({ catalog, ...place }: PolicyPlace) => ({ ...place, catalog: catalogFromDocument(catalog) });
+function placeOf({ catalog: document, collection, action }: PolicyPlace) {
+  const catalog = catalogFromDocument(document);
+  if (action !== 'filter') return { catalog, collection, action };
+  const { conditions, ...names } = catalog;
+  return { catalog: names, collection, action: 'list', params: {} } as const;
+}
 
 export const issuesOf = (text: string, place: PolicyPlace): readonly PolicyIssue[] =>
   examine(text, placeOf(place)).issues;
@@ -35,15 +41,15 @@ export const completionsAt = (text: string, offset: number, place: PolicyPlace):
   });
 
 /** Undefined where the text has errors. */
-export function formatted(text: string): string | undefined {
-  const { expr } = parse(text);
+export function formatted(text: string, { action }: PolicyPlace): string | undefined {
+  const { expr } = parse(text, action === 'filter' ? 'filter' : 'policy');
   return expr && print(expr);
 }
 
 /** `roles`: the caller's roles and their included ones. Empty: a guest. */
 export function verdictOf(text: string, roles: readonly string[], place: PolicyPlace): RoleVerdict {
   const { catalog, action } = placeOf(place);
-  const { checked } = examine(text, { ...place, catalog });
+  const { checked } = examine(text, placeOf(place));
   if (checked === undefined) return 'deny';
   const isGuest = roles.length === 0;
   const auth: Row = isGuest ? GUEST_ROW : { id: MADE_UP_ID, email: 'made-up@example.org', roles };

@@ -1,8 +1,12 @@
 /** The filter: terms of clicks, and the expression that they are. */
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
 import { onPageKey } from '../../app/page-keys.ts';
+import { schema } from '../../app/session-state.ts';
 import { leadsToOne, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
+import { ExpressionField, IssueList } from '../../editor/expression-editor.tsx';
+import { useCodeField, usePolicyTools } from '../../editor/load-editor.ts';
+import type { PolicyPlace } from '../../editor/policy-tools.ts';
 import { wording } from '../../wording.ts';
 import { operatorsFor, takesValue, termOf, termsOf } from './filter-terms.ts';
 
@@ -15,30 +19,26 @@ interface FilterBarProps {
 
 export function FilterBar({ collection, filter, problem, onFilter }: FilterBarProps): JSX.Element {
   const [text, setText] = useState(filter);
-  const input = useRef<HTMLInputElement>(null);
+  const [isUsed, setIsUsed] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
   useEffect(() => setText(filter), [filter]);
-  useEffect(() => onPageKey('/', () => input.current?.focus()), []);
+  useEffect(() => onPageKey('/', () => focusText(form.current)), []);
   const terms = termsOf(filter) ?? [];
   return (
     <div class="filter">
       <form
+        ref={form}
         role="search"
         onSubmit={(event) => {
           event.preventDefault();
           onFilter(text.trim());
         }}
       >
-        <input
-          ref={input}
-          type="search"
-          aria-label={wording.filter}
-          placeholder={wording.filterHint}
-          spellcheck={false}
-          value={text}
-          aria-invalid={problem !== undefined}
-          aria-describedby={problem === undefined ? undefined : 'filter-problem'}
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
+        {isUsed ? (
+          <WrittenFilter {...{ collection, text, setText, problem }} onEnter={() => onFilter(text.trim())} />
+        ) : (
+          <PlainFilter {...{ text, setText, problem }} onUse={() => setIsUsed(true)} />
+        )}
         <button type="submit">{wording.applyFilter}</button>
         {filter !== '' && (
           <button type="button" onClick={() => onFilter('')}>
@@ -61,6 +61,68 @@ export function FilterBar({ collection, filter, problem, onFilter }: FilterBarPr
         />
       </details>
       <TermList terms={terms} onFilter={onFilter} />
+    </div>
+  );
+}
+
+const focusText = (form: HTMLFormElement | null): void =>
+  form?.querySelector<HTMLElement>('input, [contenteditable]')?.focus();
+
+interface FilterTextProps {
+  readonly text: string;
+  readonly setText: (text: string) => void;
+  readonly problem: string | undefined;
+}
+
+function PlainFilter({ text, setText, problem, onUse }: FilterTextProps & { readonly onUse: () => void }): JSX.Element {
+  return (
+    <input
+      type="search"
+      aria-label={wording.filter}
+      placeholder={wording.filterHint}
+      spellcheck={false}
+      value={text}
+      aria-invalid={problem !== undefined}
+      aria-describedby={problem === undefined ? undefined : 'filter-problem'}
+      onFocus={onUse}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
+  );
+}
+
+interface WrittenFilterProps extends FilterTextProps {
+  readonly collection: ServedCollection;
+  readonly onEnter: () => void;
+}
+
+/** With completion, and errors as a person types. A plain field until these have loaded. */
+function WrittenFilter({ collection, text, setText, problem, onEnter }: WrittenFilterProps): JSX.Element {
+  const [tools, module] = [usePolicyTools(), useCodeField()];
+  const plain = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const catalog = schema.value!.catalog;
+  const place: PolicyPlace = { catalog, collection: collection.name, action: 'filter' };
+  const issues = useMemo(
+    () => (text.trim() === '' ? [] : (tools?.issuesOf(text, place) ?? [])),
+    [tools, text, catalog, collection.name],
+  );
+  useEffect(() => plain.current?.querySelector('input')?.focus(), []);
+  if (tools === undefined || module === undefined)
+    return (
+      <div ref={plain}>
+        <PlainFilter {...{ text, setText, problem }} onUse={() => undefined} />
+      </div>
+    );
+  return (
+    <div class="written" role="group" aria-label={wording.filter}>
+      <ExpressionField
+        {...{ text, place, tools, issues, onEnter }}
+        label={wording.filter}
+        issueList={id}
+        onText={setText}
+        isFocused
+      />
+      <IssueList id={id} text={text} issues={issues} onText={setText} />
     </div>
   );
 }
