@@ -105,6 +105,8 @@ const ROUNDS = 4;
 describeOnOne(
   'rules about other records of the collection',
   (service) => {
+    /** No write waits for another one. */
+    const isOfOneConnection = service.kind === 'embedded';
     let ann: User;
     beforeAll(async () => {
       ann = await service.user();
@@ -227,6 +229,7 @@ describeOnOne(
     }
 
     test('rules of two collections that read each other hold for writes that race', async () => {
+      if (isOfOneConnection) return;
       const order = await make('orders');
       const close = () => ann.client.patch(`/api/orders/${order}`, { data: { state: 'closed' } });
       const status = (answer: Promise<Answer>): Promise<number> => answer.then((each) => each.status);
@@ -247,12 +250,14 @@ describeOnOne(
     });
 
     test('a rule for deleting sees a record that refers to it, created meanwhile', async () => {
+      if (isOfOneConnection) return;
       const order = await make('orders');
       const remove = () => ann.client.delete(`/api/orders/${order}`).then(({ status }) => status);
       expect(await duringCreate('parcels', { order }, remove)).toEqual([200, 403]);
     });
 
     test('a check of an import sees the records of its place, created meanwhile', async () => {
+      if (isOfOneConnection) return;
       const { db, schema } = service.app;
       const room = await make('rooms');
       await seat(room);
@@ -273,6 +278,7 @@ describeOnOne(
     });
 
     test('a place of a record that the caller may not write is neither waited for nor locked', async () => {
+      if (isOfOneConnection) return;
       const { app } = service;
       const diary = await make('diaries');
       const page = await make('pages', { diary });

@@ -161,7 +161,7 @@ async function lockPartner(
 ): Promise<LockedUpdate | undefined> {
   const { collection, via } = relation;
   const moved = { collection: reading.store.shape(collection).collection, data: { [via]: id } };
-  if (setsPlace(reading.store.schema, moved)) await lockPlacesOfUpdate(reading, moved.collection, holder, moved.data);
+  if (setsPlace(reading.store, moved)) await lockPlacesOfUpdate(reading, moved.collection, holder, moved.data);
   const permit = reading.access.member(collection, via, 'update');
   const members = permit === undefined ? [] : [{ permit, pointer }];
   return LockedUpdate.lock(reading, { collection, id: holder, members, pointer });

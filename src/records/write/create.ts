@@ -60,9 +60,8 @@ export async function create(store: Store, access: AccessContext, request: Creat
   const { tx, data, holdsPlaces } = request;
   const read = creationOf(store, access, request);
   const { collection } = access;
-  const { schema } = store;
   const needsPlaces =
-    isPlaced(schema, collection) || (holdsPlaces === undefined && setsPlace(schema, { collection, data }));
+    isPlaced(store, collection) || (holdsPlaces === undefined && setsPlace(store, { collection, data }));
   if (needsPlaces && holdsPlaces !== 'all')
     return createInPlace(store, access, { ...request, values: read.input.values });
   const tenant = tenantOfValues(access.collection, read.input.values);

@@ -22,7 +22,8 @@ import { everyTenant, inTenantOf, isReadableElsewhere, type Scope, type ScopedRo
 import { tenantKeyOf } from '../tenant-key.ts';
 import { keepRows } from './kept-rows.ts';
 import { changedSince, lockRow } from './locked-row.ts';
-import { isDeletedInTurn, lockPlacesOf } from './locks/value-locks.ts';
+import { readsReferrers } from './locks/mutual-rules.ts';
+import { isPlaced, lockPlacesOf } from './locks/value-locks.ts';
 import { recordDeletion, recordingChanges } from './row-history.ts';
 import {
   acceptedCounts,
@@ -63,14 +64,17 @@ export async function removeIn(
   try {
     writer = await inTenantOf(writer, request.id, 'delete');
     const { collection } = access;
-    const isInTurn = isDeletedInTurn(store.schema, collection);
-    if (!isInTurn && (await removeInOneStatement(writer, request))) return NOTHING_ELSE;
+    const isInTurn = isPlaced(store, collection);
+    // A statement that waits for the row sees the records that refer to it as they were before.
+    const isOneStatement = !readsReferrers(collection);
+    if (!isInTurn && isOneStatement && (await removeInOneStatement(writer, request))) return NOTHING_ELSE;
     const { access: permitted, tenant } = writer;
     const inTransaction = async (own: Transaction) => {
       const inside = { store, q: own, access: permitted, tenant };
-      if (isInTurn) {
+      if (isInTurn || !isOneStatement) {
         const mayWrite = permitted.permit(collection.name, 'delete').lookingUp().where(STORED);
         await lockPlacesOf(inside, { collection, id: request.id, mayWrite });
+        if (isOneStatement && (await removeInOneStatement({ ...writer, ...inside }, request))) return NOTHING_ELSE;
       }
       return removeInTransaction(inside, own, request);
     };

@@ -58,7 +58,7 @@ export async function update(store: Store, access: AccessContext, request: Updat
   try {
     const writer = await inTenantOf(statementWriter(store, access, tx), id, 'update');
     const known = await knownUpdate(writer, change);
-    const needsPlaces = setsPlace(store.schema, { collection: access.collection, data });
+    const needsPlaces = setsPlace(store, { collection: access.collection, data });
     const isOneStatement = known?.plan.isExact && relations.length === 0 && !needsPlaces;
     const inTransaction = async (own: Transaction): Promise<Written> => {
       const inside = { ...writer, ...statementWriter(store, writer.access, own) };

@@ -21,12 +21,11 @@ import {
   withinOf,
 } from '../../../schema/model/model.ts';
 import { ident, join, param, type Sql, sql } from '../../../sql.ts';
-import type { AccessContext, Reading } from '../../access-context.ts';
+import type { AccessContext, Reading, Store } from '../../access-context.ts';
 import { recordKeyOf } from '../../record-key.ts';
 import { type Scope, scopeOf } from '../../scope.ts';
 import type { ColumnValue, Data } from '../input.ts';
 import { STORED } from '../written-row.ts';
-import { readsReferrers } from './mutual-rules.ts';
 import { type RulePlaces, rulePlacesOf } from './raced-rules.ts';
 
 type KeyMember = Field | BelongsTo;
@@ -50,25 +49,29 @@ export interface WantedValues {
 }
 
 /** An update to these values can take a place from another record, or falsify its rules, and needs its locks. */
-export function setsPlace(schema: Schema, { collection, data }: WantedValues): boolean {
+export function setsPlace(store: Store, { collection, data }: WantedValues): boolean {
+  if (runsWritesInTurn(store)) return false;
   const { noOverlap = [] } = collection;
   const sets = (name: string): boolean => Object.hasOwn(data, name);
   return (
-    noOverlap.some((key) => membersOfPlace(key).some(sets)) || [...rulePlacesOf(schema, collection).reads].some(sets)
+    noOverlap.some((key) => membersOfPlace(key).some(sets)) ||
+    [...rulePlacesOf(store.schema, collection).reads].some(sets)
   );
 }
 
-/** Every create needs the locks of its places. */
-export const isPlaced = (schema: Schema, collection: Collection): boolean => !rulePlacesOf(schema, collection).isEmpty;
+/** Every create and delete needs the locks of its places. */
+export const isPlaced = (store: Store, collection: Collection): boolean =>
+  !runsWritesInTurn(store) && hasRulePlaces(store.schema, collection);
 
-/** Every delete, too, and the lock of its row before its rule is asked about the records that refer to it. */
-export const isDeletedInTurn = (schema: Schema, collection: Collection): boolean =>
-  isPlaced(schema, collection) || readsReferrers(collection);
+/** The embedded database has one connection. */
+const runsWritesInTurn = ({ db }: Store): boolean => db.kind === 'embedded';
+
+const hasRulePlaces = (schema: Schema, collection: Collection): boolean => !rulePlacesOf(schema, collection).isEmpty;
 
 /** Records of one place exclude each other, or a rule counts them. */
 const hasPlaces = (schema: Schema, collection: Collection): boolean =>
   collection.noOverlap !== undefined ||
-  isPlaced(schema, collection) ||
+  hasRulePlaces(schema, collection) ||
   rulePlacesOf(schema, collection).referrers.length > 0;
 
 export const placedCallerOf = ({ kind, auth }: AccessContext): string | undefined =>
@@ -119,7 +122,7 @@ export async function lockPlacesOf(
   data: Data = {},
 ): Promise<void> {
   const { schema } = reading.store;
-  if (!hasPlaces(schema, collection)) return;
+  if (runsWritesInTurn(reading.store) || !hasPlaces(schema, collection)) return;
   const members = placeMembers(schema, collection);
   const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text`);
   const isRecord = recordKeyOf(collection).is(STORED, id);
