@@ -7,7 +7,7 @@ import { type Data, type Id, relatedOf } from './database.ts';
 import { goingWith, isHeldBack, without } from './deletion.ts';
 import { interpret } from './interpret.ts';
 import { holdsKeys } from './keys.ts';
-import { compared } from './order.ts';
+import { compared, placeOf } from './order.ts';
 
 interface Rule {
   /** Judges by the definition. */
@@ -205,6 +205,7 @@ function isUpdateMet(rules: readonly Rule[], record: Row, written: Row, standing
  */
 export function seen(collection: string, filter: Row, standing: Standing): readonly Row[] {
   const { data, rules } = standing;
+  const own = standing.catalog.collections.get(collection)!;
   const matches = (record: Row): boolean =>
     Object.entries(filter).every(
       ([name, value]) => record[name] === value && isMemberReadable(collection, name, record, standing),
@@ -212,7 +213,7 @@ export function seen(collection: string, filter: Row, standing: Standing): reado
   return data.rows
     .get(collection)!
     .filter((record) => isMet(rules.of(collection, 'list'), record, standing) && matches(record))
-    .toSorted((a, b) => compared(a.id, b.id))
+    .toSorted((a, b) => compared(placeOf(a, own), placeOf(b, own)))
     .map((record) => shownTo(collection, record, standing));
 }
 

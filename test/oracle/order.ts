@@ -1,5 +1,5 @@
 /** The order of a query by its definition: nulls last in both directions, strings by code point, ties by id. */
-import type { Catalog, Related, Row, ScalarType } from '../../src/policy/types.ts';
+import type { Catalog, CatalogCollection, Related, Row, ScalarType } from '../../src/policy/types.ts';
 import { folded } from './interpret.ts';
 
 export interface Ordering {
@@ -36,7 +36,14 @@ export const keysOf = (row: Row, sort: readonly string[], ordering: Ordering): r
     .map((text) => cellOf(row, text.replace(/^-/, '').split('.'), ordering))
     .map((value) => (typeof value === 'bigint' ? String(value) : value));
 
+/** A key of several columns is in the order of each of them. */
+export function placeOf(row: Row, { key }: CatalogCollection): unknown {
+  const { parts } = (key ?? {}) as { readonly parts?: readonly { readonly column: string }[] };
+  return parts === undefined ? row.id : parts.map(({ column }) => row[column]);
+}
+
 function cellOf(row: Row, [name, ...rest]: readonly string[], { catalog, collection, related }: Ordering): unknown {
+  if (rest.length === 0 && name === 'id') return placeOf(row, catalog.collections.get(collection)!);
   if (rest.length === 0 && name!.endsWith(FOLDED)) {
     const value = row[name!.slice(0, -FOLDED.length)] ?? null;
     return value === null ? null : folded(String(value));
@@ -65,8 +72,10 @@ export function ranked(a: unknown, b: unknown, sign: number): number {
   return sign * compared(a, b);
 }
 
-/** Compares two values of one type: string, number, bigint or boolean. */
+/** Compares two values of one type: string, number, bigint or boolean, or lists of such values. */
 export function compared(a: unknown, b: unknown): number {
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.map((value, i) => compared(value, b[i])).find((order) => order !== 0) ?? 0;
   if (typeof a === 'string' && typeof b === 'string') return Math.sign(Buffer.compare(Buffer.from(a), Buffer.from(b)));
   const [left, right] = [a as number, b as number];
   return left < right ? -1 : left > right ? 1 : 0;

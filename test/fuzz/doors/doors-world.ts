@@ -129,7 +129,9 @@ function newIds({ collections }: Schema, name: string, count: number, random: Ra
 export async function fill({ doors, schema, db }: Stocked, random: Random, few = 3): Promise<void> {
   const store = new doors.Store(db, schema);
   const names = ['users', ...PLAIN];
-  const ids = new Map(names.map((name) => [name, newIds(schema, name, few + random.below(few + 2), random)] as const));
+  const ids = new Map<string, readonly Id[]>(
+    names.map((name) => [name, newIds(schema, name, few + random.below(few + 2), random)] as const),
+  );
   const insertAll = async (tx: Transaction): Promise<void> => {
     for (const name of names) {
       for (const id of ids.get(name)!) {
@@ -150,6 +152,16 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
     await connect({ doors, schema, db: tx }, ids, random);
   };
   await countIds({ doors, schema, db });
+  if (schema.collections.has('parts')) {
+    const parts = await doors.system.findSystem(store, db, {
+      collection: 'parts',
+      where: doors.compiler.sql.raw('TRUE'),
+    });
+    ids.set(
+      'parts',
+      parts.map(({ id }) => id as Id),
+    );
+  }
   // A busy machine takes longer than a request may.
   await db.transaction(insertAll, { unlimited: true });
 }
@@ -160,7 +172,7 @@ async function connect(
   random: Random,
 ): Promise<void> {
   const { sql, ident } = doors.compiler.sql;
-  for (const name of ids.keys()) {
+  for (const name of [...ids.keys()].filter((each) => each !== 'parts')) {
     const { relations, table } = schema.collections.get(name)!;
     const own = { doors, collection: schema.collections.get(name)! };
     for (const relation of relations.values()) {

@@ -39,6 +39,7 @@ import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } f
 import { datetimeAfter, IS_FORMER, lostReferences, ofFormerStates, ofReferredTo } from './kept-rules.ts';
 import { touching, withKept } from './kept-schema.ts';
 import { allIds, asId, idColumn, idParam, idsOf, makeNext, makerOfKey, newId, withKeys } from './keyed-schema.ts';
+import { makeOwned, OWNED, withOwned } from './owned-schema.ts';
 import { withReferences } from './referring-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { isFoundBy, randomUpsert, type Upsert } from './upserts.ts';
@@ -73,12 +74,11 @@ const EXPLAINED: Readonly<Record<Write['action'], number>> = { create: 0.04, upd
  */
 export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
-  const text = withReferences(
-    withKeys(withKept(randomSchema(random, WHOLE_FIELDS), PLAIN, random), PLAIN, random),
-    random,
-  );
+  const keyed = withKeys(withKept(randomSchema(random, WHOLE_FIELDS), PLAIN, random), PLAIN, random);
+  const text = withOwned(withReferences(keyed, random), PLAIN, random);
   const { schema, issues } = run.doors.parseSchema(text);
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
+  await makeOwned({ doors: run.doors, schema, db }, random);
   await run.doors.applyMigration(db, schema, { systemTables: run.doors.historyTables });
   const stocked = { doors: run.doors, schema, db: inCompany(db, random, run.doors) };
   await fill(stocked, random);
@@ -206,7 +206,8 @@ class Session {
 
   /** The records after the write, and what is kept beside them. */
   async #lookAround({ write, before }: Done, now: RandomStanding): Promise<string | undefined> {
-    const looked = this.#random.pick([write.collection, write.collection, ...PLAIN]);
+    const owned = this.#stocked.schema.collections.has('parts') ? OWNED : [];
+    const looked = this.#random.pick([write.collection, write.collection, ...PLAIN, ...owned]);
     return (
       (await this.#look(looked, now.request, now)) ??
       (await this.#lookAtDeleted(write, before, now)) ??

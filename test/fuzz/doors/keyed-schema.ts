@@ -64,21 +64,23 @@ export const idsOf = (collection: Keyed, rows: readonly Row[]): readonly Id[] =>
 export const allIds = ({ collections }: Pick<Schema, 'collections'>, data: Data): ReadonlyMap<string, readonly Id[]> =>
   new Map([...data.rows].map(([name, rows]) => [name, idsOf(collections.get(name)!, rows)]));
 
-/** An id that no record has. */
-export function newId(collection: Keyed, random: Random, taken: readonly unknown[] = []): Id {
+/** An id that no record has. @param taken those of all records; without them, the id is a rare one */
+export function newId(collection: Keyed, random: Random, taken?: readonly unknown[]): Id {
   const isOfDatabase = makerOfKey(collection) === 'database';
   for (;;) {
-    const made = isOfDatabase ? ofNumber(collection, 1 + random.below(NUMBERS)) : anyId(collection, random);
-    if (!taken.includes(made)) return made;
+    const made = isOfDatabase
+      ? ofNumber(collection, 1 + random.below(NUMBERS))
+      : anyId(collection, random, taken === undefined);
+    if (taken?.includes(made) !== true) return made;
   }
 }
 
-function anyId(collection: Keyed, random: Random): Id {
+function anyId(collection: Keyed, random: Random, isRare: boolean): Id {
   switch (kindOfKey(collection)) {
     case 'uuid':
       return random.uuid();
     case 'int':
-      return (random.chance(0.3) ? random.pick(INTS) : random.below(NUMBERS)) as unknown as Id;
+      return (!isRare && random.chance(0.3) ? random.pick(INTS) : random.below(NUMBERS)) as unknown as Id;
     case 'string':
       return `${random.pick(TEXTS)}${random.below(NUMBERS)}`;
   }
@@ -117,7 +119,7 @@ export async function countIds({ doors, schema, db }: Served): Promise<void> {
   const { sql, raw, ident } = doors.compiler.sql;
   for (const collection of schema.collections.values()) {
     const kind = kindOfKey(collection);
-    if (makerOfKey(collection) !== 'database' || kind === 'int') continue;
+    if (!collection.managed || makerOfKey(collection) !== 'database' || kind === 'int') continue;
     const next = `nextval('"${sequenceOf(collection)}"')`;
     const made = kind === 'string' ? `'it''s ' || ${next}` : `lpad(to_hex(${next}), 32, '0')::uuid`;
     await db.run(sql`CREATE SEQUENCE ${ident(sequenceOf(collection))}`);

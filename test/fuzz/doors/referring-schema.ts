@@ -9,7 +9,7 @@ import type { Doors } from './store-modules.ts';
 /** The field of records that are referred to by it. */
 const MARK = 'mark';
 /** The share of schemas, and of their references. */
-const SHARE = 0.5;
+const SHARE = 0.7;
 /** Users are referred to by their addresses. */
 const EMAIL = 'email';
 

@@ -8,6 +8,7 @@ import { hide, type Seen } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
 import { PLAIN, type Stocked } from '../doors/doors-world.ts';
 import { allIds } from '../doors/keyed-schema.ts';
+import { OWNED } from '../doors/owned-schema.ts';
 import { callerOr, randomRequest } from '../policies/requests.ts';
 import type { World } from '../policies/world.ts';
 import type { Random } from '../random.ts';
@@ -45,7 +46,8 @@ export class FuzzCaller {
     const { schema } = stocked;
     this.#world = world;
     this.#random = random;
-    this.collection = schema.collections.get(random.pick(['users', ...PLAIN, ...PLAIN]))!;
+    const owned = schema.collections.has('parts') ? OWNED : [];
+    this.collection = schema.collections.get(random.pick(['users', ...PLAIN, ...PLAIN, ...owned]))!;
     const ids = allIds(schema, data);
     this.#ids = [...ids.values()].flat();
     this.#maker = new RuleMaker({ catalog: schema, ids, random, compiler: doors.compiler });

@@ -17,6 +17,8 @@ export function wrongCan(
   const { update, delete: remove, ...others } = (can ?? {}) as Readonly<Record<string, unknown>>;
   const { everything } = standing;
   if (Object.keys(others).length > 0) return 'can has other members';
+  if (caller.collection.writes?.update === false)
+    return update === false && remove === false ? undefined : `update: ${update}, delete: ${remove}`;
   if (remove !== caller.holds(caller.rules.remove, row, everything)) return `delete: ${remove}`;
   const open = caller.rules.update.filter(({ meant }) => readsNext(meant) || readsData(meant));
   const closed = caller.rules.update.filter((rule) => !open.includes(rule));

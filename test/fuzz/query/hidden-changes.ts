@@ -75,7 +75,9 @@ export class HiddenChanges {
 
   #change(data: Data): Change | undefined {
     const random = this.#random;
-    const collections = [...this.#world.stocked.schema.collections.values()].filter(({ kind }) => kind !== 'files');
+    const collections = [...this.#world.stocked.schema.collections.values()].filter(
+      ({ kind, managed }) => kind !== 'files' && managed,
+    );
     const collection = random.pick(collections);
     const rows = data.rows.get(collection.name)!;
     if (rows.length === 0) return undefined;

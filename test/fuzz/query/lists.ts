@@ -14,9 +14,10 @@ import type { Collection, Relation } from '../../../src/schema/model/model.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import { hide, type Seen } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
-import { compared, inOrder } from '../../oracle/order.ts';
+import { inOrder } from '../../oracle/order.ts';
 import { fill, PLAIN, randomSchema, readAll, type Stocked } from '../doors/doors-world.ts';
 import { allIds, withKeys } from '../doors/keyed-schema.ts';
+import { makeOwned, OWNED, withOwned } from '../doors/owned-schema.ts';
 import { withReferences } from '../doors/referring-schema.ts';
 import { type Compiled, compileForm, Rejected } from '../policies/differential.ts';
 import { callerOr, randomRequest } from '../policies/requests.ts';
@@ -64,9 +65,10 @@ const LISTS = 14;
 export async function runLists(number: number, db: Database, run: ListRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_039 + number * 7_919) >>> 0);
   const { schema, issues } = run.doors.parseSchema(
-    indexed(withReferences(withKeys(randomSchema(random), PLAIN, random), random), random),
+    indexed(withOwned(withReferences(withKeys(randomSchema(random), PLAIN, random), random), PLAIN, random), random),
   );
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
+  await makeOwned({ doors: run.doors, schema, db }, random);
   await run.doors.applyMigration(db, schema);
   const stocked = { doors: run.doors, schema, db };
   await fill(stocked, random, ROWS);
@@ -112,7 +114,8 @@ class ListSession {
     this.#counts = counts;
     const { data, doors } = world;
     const { schema } = world.stocked;
-    this.#collection = schema.collections.get(random.pick(['users', ...PLAIN, ...PLAIN]))!;
+    const owned = schema.collections.has('parts') ? OWNED : [];
+    this.#collection = schema.collections.get(random.pick(['users', ...PLAIN, ...PLAIN, ...owned]))!;
     const { name } = this.#collection;
     const ids = allIds(schema, data);
     const maker = new RuleMaker({ catalog: schema, ids, random, compiler: doors.compiler });
@@ -130,7 +133,7 @@ class ListSession {
       .get(name)!
       .filter(isListed)
       .map((row) => this.#seen.masked(name, row));
-    this.#listed = listed.toSorted((a, b) => compared(a.id, b.id));
+    this.#listed = inOrder(listed, [], { catalog: schema, collection: name, related });
     const ways: readonly ChoosesWay[] = [
       () => undefined,
       ({ branches: given }) => {

@@ -10,6 +10,7 @@ import { inOrder } from '../../oracle/order.ts';
 import { Showing } from '../../oracle/shown.ts';
 import { fill, PLAIN, randomSchema, readAll } from '../doors/doors-world.ts';
 import { withKeys } from '../doors/keyed-schema.ts';
+import { makeOwned, withOwned } from '../doors/owned-schema.ts';
 import { withReferences } from '../doors/referring-schema.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type Standing, type StockedWorld } from './caller.ts';
@@ -80,9 +81,10 @@ export async function runPages(number: number, db: Database, run: PageRun): Prom
   const random = new Random((run.seed * 1_000_037 + number * 7_901) >>> 0);
   const { doors, counts } = run;
   const { schema, issues } = doors.parseSchema(
-    indexed(withReferences(withKeys(randomSchema(random), PLAIN, random), random), random),
+    indexed(withOwned(withReferences(withKeys(randomSchema(random), PLAIN, random), random), PLAIN, random), random),
   );
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
+  await makeOwned({ doors, schema, db }, random);
   await doors.applyMigration(db, schema);
   const stocked = { doors, schema, db };
   await fill(stocked, random, ROWS);
@@ -154,7 +156,8 @@ class PageSession {
       if (found !== undefined) return { data: this.#world.data, found };
     }
     const tainted = await this.#taint();
-    if (tainted.found !== undefined || this.#random.chance(0.3)) return tainted;
+    const { managed } = this.#caller.collection;
+    if (tainted.found !== undefined || !managed || this.#random.chance(0.3)) return tainted;
     this.#counts.changing++;
     const walk = new ChangingWalk({ ...this.#world, data: tainted.data }, this.#caller, this.#random);
     const { data, found } = await walk.run();

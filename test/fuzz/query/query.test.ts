@@ -103,7 +103,7 @@ describe(`lists (${KIND})`, () => {
   it('show what the rules and filters leave, in whichever way their pages are found', async () => {
     const counts = noListCounts();
     const run = { doors: await loadQueryDoors(), seed: 20260103, counts, callers: 3, isOver: () => false };
-    expect(await inDatabase((db) => runLists(1, db, run))).toBeUndefined();
+    expect(await inDatabase((db) => runLists(4, db, run))).toBeUndefined();
     // Rules that no index serves, and pages without records, compare nothing.
     const { pages, planned, filtered, unasked, records } = counts;
     expect(pages).toBeGreaterThan(40);

@@ -10,6 +10,7 @@ import type { ChoosesWay } from '../../../src/records/page/page-question.ts';
 import type { Sql } from '../../../src/sql.ts';
 import { fill, PLAIN, randomSchema, readAll } from '../doors/doors-world.ts';
 import { withKeys } from '../doors/keyed-schema.ts';
+import { makeOwned, withOwned } from '../doors/owned-schema.ts';
 import { withReferences } from '../doors/referring-schema.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';
@@ -56,9 +57,10 @@ async function differenceInWorld(number: number, db: Database, run: RememberedRu
   const { doors, seed, counts } = run;
   const random = new Random((seed * 1_000_033 + number * 7_907) >>> 0);
   const { schema } = doors.parseSchema(
-    indexed(withReferences(withKeys(randomSchema(random), PLAIN, random), random), random),
+    indexed(withOwned(withReferences(withKeys(randomSchema(random), PLAIN, random), random), PLAIN, random), random),
   );
   if (schema === undefined) throw new Error('the schema of the fuzz has errors');
+  await makeOwned({ doors, schema, db }, random);
   await doors.applyMigration(db, schema);
   await fill({ doors, schema, db }, random, ROWS);
   const world: StockedWorld = { doors, stocked: { doors, schema, db }, data: await readAll({ doors, schema, db }) };
@@ -113,7 +115,7 @@ function lineOf({ text, params }: Sql): string {
     ...each,
     value: Array.isArray(each.value) ? each.value.toSorted() : each.value,
   }));
-  return JSON.stringify([text, text.includes('AS record (id)') ? shown.slice(0, -1) : shown], null, 1);
+  return JSON.stringify([text, text.includes('AS record (id') ? shown.slice(0, -1) : shown], null, 1);
 }
 
 /** A query may be refused for its cost, or for what its rules hide. */

@@ -10,6 +10,7 @@ import type { Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { Collection, Schema } from '../../../src/schema/model/model.ts';
 import { fill, PLAIN, randomSchema, readAll } from '../doors/doors-world.ts';
 import { withKeys } from '../doors/keyed-schema.ts';
+import { makeOwned, withOwned } from '../doors/owned-schema.ts';
 import { withReferences } from '../doors/referring-schema.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';
@@ -51,9 +52,10 @@ export async function runServiceTaint(number: number, db: Database, run: Service
   const random = new Random((run.seed * 1_000_039 + number * 7_919) >>> 0);
   const { doors } = run;
   const { schema, issues } = doors.parseSchema(
-    unhurried(withReferences(withKeys(randomSchema(random), PLAIN, random), random)),
+    unhurried(withOwned(withReferences(withKeys(randomSchema(random), PLAIN, random), random), PLAIN, random)),
   );
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
+  await makeOwned({ doors, schema, db }, random);
   const folder = await mkdtemp(join(tmpdir(), 'bylaw-fuzz-'));
   const config = doors.readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: folder });
   // The opener of the database closes it.
