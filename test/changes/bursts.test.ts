@@ -82,6 +82,17 @@ describe.each(KINDS)('a burst of changes on %s', (kind) => {
     expect(left).toHaveLength(2);
   });
 
+  test('gives a commit one event for each record, though its entries are in several pages', async () => {
+    const seen = await subscribe('notes');
+    await db.transaction(async (tx) => {
+      await tx.run(raw(insert('notes', titles('d', 4))));
+      for (const sign of ['?', '!'])
+        await tx.run(raw(`UPDATE notes SET title = left(title, 2) || '${sign}' WHERE title LIKE 'd%'`));
+    });
+    await feeds.look();
+    expect(seen.slice(1).toSorted()).toEqual(titles('d', 4).map((each) => `enter ${each}!`));
+  });
+
   test('resets those whose rules read a record that changes in a later page, and shows them nothing before', async () => {
     const [ann, bob] = [await subscribe('tasks', ANN), await subscribe('tasks', BOB)];
     await db.run(raw(insert('tasks', titles('hidden', 5), `'${TEAM}'`)));

@@ -256,6 +256,11 @@ describeOnBoth(
           { record: expect.objectContaining({ id: two, cover }) },
         ]),
       );
+      // Both changes have one place in the log: the first of them does not end it.
+      const [first, second] = feed.events.slice(-2);
+      const resumed = watch(ann, `/api/notes/changes?since=${first!.id}`);
+      expect((await resumed.until('ready')).map(([, data]) => data)).toContainEqual(second!.data);
+      expect(second!.id).not.toBe(first!.id);
       await make(ann, 'covers', { note: one, hidden: true });
       const last = await feed.until('change');
       expect(last).toMatchObject([['change', { record: { id: one, cover: null } }]]);

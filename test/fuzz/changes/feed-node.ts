@@ -3,11 +3,13 @@ import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
 import type { PageBounds } from '../../../src/changes/change-log.ts';
 import type { EventType } from '../../../src/changes/events.ts';
 import type { FeedRequest, Subscriber } from '../../../src/changes/subscriber.ts';
-import type { Database } from '../../../src/database/contract.ts';
+import type { Cells, Database } from '../../../src/database/contract.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
+import type { Sql } from '../../../src/sql.ts';
 import { manyPlaces, noFeedObserver } from '../../support/feed-observer.ts';
 import type { FeedCaller } from './feed-caller.ts';
 import type { FeedModules } from './feed-modules.ts';
+import { type AskedList, type ListedRecords, SnapshotLists } from './snapshot-lists.ts';
 
 /** A subscription as data, which another process can make. */
 export interface Subscription {
@@ -25,6 +27,10 @@ export interface NodeEvent {
   readonly position: string;
   /** The log was read for it while nothing was written, so a list now shows the same. */
   readonly isStill: boolean;
+  /** The record in the list of the snapshot that the event was read in; null: not there. Undefined: no such list was taken. */
+  readonly listed?: string | null | undefined;
+  /** The event was decided in that snapshot; a page of several hides what is hidden since. */
+  readonly isExact?: boolean;
 }
 
 export interface NodeStream {
@@ -56,6 +62,14 @@ export interface NodeGrounds {
 
 /** Some readers of a burst are slow. */
 const LAGS_EVERY = 5;
+/** The other reads amid writes are bounded by bytes, which those of a transaction are not. */
+const LISTS_EVERY = 2;
+
+/** A stream that this node serves, with its list in the snapshot of the latest read of the log. */
+interface ServedStream extends AskedList {
+  readonly isLive: () => boolean;
+  listed: ListedRecords | undefined;
+}
 
 export class NearNode implements FeedNode {
   readonly failures: string[] = [];
@@ -64,6 +78,10 @@ export class NearNode implements FeedNode {
   /** The last read of the loop began while nothing was written. */
   #isRead = false;
   #asked = 0;
+  #reads = 0;
+  #isExact = false;
+  #lists!: SnapshotLists;
+  readonly #streams = new Set<ServedStream>();
 
   private constructor(grounds: NodeGrounds) {
     this.#grounds = grounds;
@@ -72,6 +90,7 @@ export class NearNode implements FeedNode {
   static async open(db: Database, grounds: NodeGrounds): Promise<NearNode> {
     const node = new NearNode(grounds);
     const { modules, schema, pages, isStill } = grounds;
+    node.#lists = new SnapshotLists(db, modules, schema);
     const feeds = await modules.ChangeFeeds.open({
       db: {
         ...db,
@@ -79,7 +98,9 @@ export class NearNode implements FeedNode {
           // Behind a batch, the loop looks for later changes of some sources.
           const isBatch = options?.lane === 'urgent' && !statement.text.includes('e.source = ANY');
           if (isBatch) node.#isRead = isStill();
-          return db.rows(statement, options);
+          const isPage = statement.text.includes('bylaw_change_log s') && !statement.text.includes('e.source = ANY');
+          if (!isPage) return db.rows(statement, options);
+          return node.#readPage(statement, options?.lane === 'urgent', () => db.rows(statement, options));
         },
       },
       schema,
@@ -97,19 +118,45 @@ export class NearNode implements FeedNode {
     return node;
   }
 
+  /** Takes the lists of the streams in the snapshot of the page, amid writes: otherwise a list afterwards is the same. */
+  async #readPage(page: Sql, isLive: boolean, read: () => Promise<readonly Cells[]>): Promise<readonly Cells[]> {
+    // Another page of the same snapshot.
+    if (page.text.includes('e.seq > ')) {
+      this.#isExact = false;
+      return read();
+    }
+    const streams = [...this.#streams].filter((each) => each.isLive() === isLive);
+    for (const each of streams) each.listed = undefined;
+    const isListed = !this.#grounds.isStill() && (isLive || streams.length === 1) && ++this.#reads % LISTS_EVERY === 0;
+    if (!isListed || streams.length === 0) return read();
+    const [rows, lists] = await this.#lists.read(page, streams);
+    for (const [i, each] of streams.entries()) each.listed = lists[i];
+    const { entries } = this.#grounds.pages ?? { entries: Number.POSITIVE_INFINITY };
+    this.#isExact = isLive && rows.length <= entries;
+    return rows;
+  }
+
   async subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream> {
     const began = this.#grounds.isStill();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     let subscriber: Subscriber | undefined;
-    subscriber = this.#feeds.subscribe(this.#requestOf(subscription), {
+    const request = this.#requestOf(subscription);
+    const isLive = (): boolean => subscriber?.group !== undefined;
+    const { access, filters, members } = request;
+    const stream: ServedStream = { access, filter: filters[0], members, isLive, listed: undefined };
+    this.#streams.add(stream);
+    subscriber = this.#feeds.subscribe(request, {
       send: ({ type, data }, position) => {
-        const isLive = subscriber?.group !== undefined;
-        take({ type, data, position, isStill: isLive ? this.#isRead : began });
+        const isStill = isLive() ? this.#isRead : began;
+        take({ type, data, position, isStill, ...this.#listedOf(stream, data) });
       },
       beat: () => undefined,
       lags: () => this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1,
       drained: async () => undefined,
-      end: () => end(),
+      end: () => {
+        this.#streams.delete(stream);
+        end();
+      },
     });
     const made = subscriber;
     return {
@@ -119,6 +166,12 @@ export class NearNode implements FeedNode {
       },
       leave: () => this.#feeds.leave(made, 'test'),
     };
+  }
+
+  #listedOf({ listed, isLive }: ServedStream, data: string): Pick<NodeEvent, 'listed' | 'isExact'> {
+    const { record, id = record?.id } = JSON.parse(`{${data}}`);
+    if (listed === undefined || id === undefined) return {};
+    return { listed: listed.get(String(id)) ?? null, isExact: isLive() && this.#isExact };
   }
 
   #requestOf({ collection, caller: number, filter: text, fields, since }: Subscription): FeedRequest {

@@ -143,6 +143,12 @@ function randomValue(random: Random, column: string, { users, teams, items }: Po
 }
 const COLUMNS = ['n', 'label', 'flag', 'secret', 'owner_id', 'team_id', 'parent_id'];
 
+/** Statements of one commit that change each record several times: the states between are those of no list. */
+export function repeatedWrites(random: Random, i: number, pools: Pools): readonly string[] {
+  const column = random.pick(COLUMNS);
+  return Array.from({ length: 3 }, () => `UPDATE items${i} SET ${column} = ${randomValue(random, column, pools)}`);
+}
+
 function insertItem(random: Random, i: number, pools: Pools): string {
   const isNamed = pools.items.length >= 3 && random.chance(0.4);
   const id = NAMED_ITEMS.find((named) => isNamed && !pools.items.includes(named)) ?? random.uuid();
@@ -185,11 +191,20 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
         ? `DELETE FROM items${i}__tags WHERE member_id = '${random.pick(tags)}'`
         : `UPDATE covers${i} SET item_id = NULL WHERE shown`;
     default:
+      if (random.chance(0.5)) return coverMove(random, i, pools);
       // A partner whose readability alone changes makes no event.
       return `INSERT INTO covers${i} (id, shown, item_id)
         VALUES ('${random.uuid()}', ${random.pick(['true', 'false'])}, '${random.pick(items)}')
         ON CONFLICT DO NOTHING`;
   }
+}
+
+/** A partner that moves changes two records at one place of the log. */
+function coverMove(random: Random, i: number, { items }: Pools): string {
+  const target = random.pick(items);
+  return `UPDATE covers${i} SET item_id = '${target}'
+    WHERE id = (SELECT id FROM covers${i} WHERE item_id IS NOT NULL ORDER BY id LIMIT 1 OFFSET ${random.below(2)})
+      AND NOT EXISTS (SELECT 1 FROM covers${i} WHERE item_id = '${target}')`;
 }
 
 /** Changes values of other collections that random rules read. */

@@ -17,7 +17,7 @@ interface FuzzedDatabase {
 
 /** The worlds of one database, whose rules change after each round. */
 class FeedLane {
-  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0, kills: 0, lost: 0 };
+  readonly counts: FeedCounts = { worlds: 0, events: 0, compared: 0, resets: 0, kills: 0, lost: 0 };
   readonly #db: Database;
   readonly #url: string | undefined;
   readonly #modules: FeedModules;
@@ -46,7 +46,7 @@ class FeedLane {
 
   async close(): Promise<void> {
     await this.#fuzz?.close();
-    for (const each of ['worlds', 'events', 'resets', 'kills', 'lost'] as const)
+    for (const each of ['worlds', 'events', 'compared', 'resets', 'kills', 'lost'] as const)
       this.counts[each] += this.#fuzz?.counts[each] ?? 0;
     this.#fuzz = undefined;
   }
@@ -91,6 +91,7 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
   const sum = (of: keyof FeedCounts): number => lanes.reduce((total, { counts }) => total + counts[of], 0);
   console.log(
     `seed ${seed}: worlds ${sum('worlds')}, of them lost ${sum('lost')}, events ${sum('events')}, of them resets ${sum('resets')}, ` +
+      `compared in their snapshots ${sum('compared')}, ` +
       `nodes killed ${sum('kills')}, differences ${failures}`,
   );
   const least = values.world === undefined ? Math.max(1, Math.floor(Number(values.seconds) / 5)) : 1;

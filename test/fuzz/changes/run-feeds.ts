@@ -25,6 +25,7 @@ import {
   type Pools,
   randomDoorWrite,
   randomWrite,
+  repeatedWrites,
 } from './feed-schema.ts';
 import { type CommittedWorld, LongTransaction, write } from './long-transaction.ts';
 import { RandomPolicies } from './random-policies.ts';
@@ -104,6 +105,8 @@ interface FuzzOptions {
 export interface FeedCounts {
   worlds: number;
   events: number;
+  /** Events amid writes that were compared with the list of their snapshot. */
+  compared: number;
   resets: number;
   kills: number;
   /** Worlds that a busy machine ended: the database could not be reached. */
@@ -111,7 +114,7 @@ export interface FeedCounts {
 }
 
 export class FeedFuzz {
-  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0, kills: 0, lost: 0 };
+  readonly counts: FeedCounts = { worlds: 0, events: 0, compared: 0, resets: 0, kills: 0, lost: 0 };
   readonly #world: FeedWorld;
   readonly #options: FuzzOptions;
   readonly #callers: readonly FeedCaller[];
@@ -224,8 +227,9 @@ export class FeedFuzz {
       await this.#replaceDead();
       await long.end();
       this.counts.worlds++;
-      for (const { events, resets } of watchers) {
+      for (const { events, compared, resets } of watchers) {
         this.counts.events += events;
+        this.counts.compared += compared;
         this.counts.resets += resets;
       }
       await db.run(raw(`DELETE FROM ${collection}`));
@@ -289,6 +293,7 @@ export class FeedFuzz {
   /** The streams learn of the writes by news and by the clock. */
   async #converge(watchers: readonly Watcher[]): Promise<void> {
     const end = performance.now() + CONVERGENCE_MS;
+    for (const watcher of watchers) watcher.forgetCommits();
     let wrong = await wrongOf(watchers);
     while (wrong?.includes(DIFFERS) === true && performance.now() < end) {
       await pause(20);
@@ -332,8 +337,8 @@ export class FeedFuzz {
     const { random, watchers, log, i } = world;
     const number = random.below(USERS);
     const caller = this.#callers[number]!;
-    const [roles, team] = [random.pick([[], ['editor']]), random.pick([null, TEAM])];
-    const auth = { ...caller.auth, roles, team };
+    const team = random.chance(0.7) ? (caller.auth.team === null ? TEAM : null) : caller.auth.team;
+    const auth = { ...caller.auth, roles: random.pick([[], ['editor']]), team };
     const value = team === null ? 'NULL' : `'${team}'`;
     await write(this.#world.db, `UPDATE users SET team_id = ${value} WHERE id = '${caller.id}'`, log);
     for (const watcher of watchers) await watcher.noteList();
@@ -348,8 +353,14 @@ export class FeedFuzz {
       await pause(10);
     }
     await this.#quiet(watchers);
-    // Each record has another text, which only the new rules decide on.
-    await write(this.#world.db, `UPDATE items${i} SET n = 4 - n`, log);
+    // Each record has another text, which only the new rules decide on; some come to the team.
+    const n = 'CASE n WHEN 2 THEN 3 ELSE coalesce(4 - n, 1) END';
+    await write(this.#world.db, `UPDATE items${i} SET n = ${n}`, log);
+    await write(
+      this.#world.db,
+      `UPDATE items${i} SET team_id = '${TEAM}' WHERE ${random.pick(['flag', 'n < 3'])}`,
+      log,
+    );
     for (const watcher of watchers) await watcher.noteList();
     await this.#quiet(watchers);
   }
@@ -410,7 +421,9 @@ export class FeedFuzz {
   }
 
   async #commitStatements({ i, random, pools, log }: CommittedWorld): Promise<void> {
-    const statements = Array.from({ length: 1 + random.below(3) }, () => randomWrite(random, i, pools));
+    const statements = random.chance(0.15)
+      ? repeatedWrites(random, i, pools)
+      : Array.from({ length: 1 + random.below(3) }, () => randomWrite(random, i, pools));
     log.push('BEGIN');
     await this.#world.db
       .transaction(async (tx) => {

@@ -2,8 +2,10 @@
 import type { Members } from '../../../src/records/record-shape.ts';
 import type { AccessContext, Records } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
+import { CountedCommits } from './counted-commits.ts';
 import type { FeedModules } from './feed-modules.ts';
 import type { FeedNode, NodeEvent, NodeStream, Subscription } from './feed-node.ts';
+import { type ListedRecords, listOf } from './snapshot-lists.ts';
 
 export interface WatcherGrounds {
   readonly records: Records;
@@ -26,6 +28,8 @@ export class Watcher {
   readonly label: string;
   resets = 0;
   events = 0;
+  /** Events that were compared with the list of their snapshot, amid writes. */
+  compared = 0;
   readonly #grounds: WatcherGrounds;
   readonly #watching: Watching;
   readonly #filter: ReturnType<FeedModules['compileFilter']>['filter'];
@@ -37,6 +41,8 @@ export class Watcher {
   #position: string | undefined;
   /** The latest positions, each with the copy that a subscriber had there. */
   #past: (readonly [string, ReadonlyMap<string, string>])[] = [];
+  /** The commits since the last quiet moment. */
+  readonly #commits = new CountedCommits();
   #stream: NodeStream | undefined;
   #node: FeedNode | undefined;
   #mustList = true;
@@ -59,6 +65,7 @@ export class Watcher {
       this.#onReady = resolve;
     });
     this.#node = node;
+    this.#commits.forget();
     this.#mustList ||= this.#position === undefined;
     const { access: _, ...subscription } = this.#watching;
     this.#stream = await node.subscribe({ ...subscription, since: this.#position }, (event) => {
@@ -79,6 +86,11 @@ export class Watcher {
     this.#position = position;
     this.copy = new Map(copy);
     this.#past = [];
+  }
+
+  /** Events may still be on their way at the next look. */
+  forgetCommits(): void {
+    this.#commits.forget();
   }
 
   isOf(node: FeedNode): boolean {
@@ -104,8 +116,9 @@ export class Watcher {
   }
 
   /** Notes the records that the list shows at this moment, though no event may follow. */
-  async noteList(): Promise<ReadonlyMap<string, string>> {
+  async noteList(): Promise<ListedRecords> {
     const list = await this.#list();
+    this.#commits.note(list);
     for (const [id, record] of list) {
       this.#everListed.add(id);
       this.#everShown.add(secretOf(JSON.parse(record)));
@@ -118,9 +131,12 @@ export class Watcher {
     const list = await this.noteList();
     const received = this.#received;
     this.#received = [];
+    const merged = this.#commits.mergedIn(received, list);
+    if (merged !== undefined) return merged;
     if (this.#mustList) this.copy = new Map(list);
     this.#mustList = false;
-    for (const { position, type, data: text, isStill } of received) {
+    for (const event of received) {
+      const { position, type, data: text, isStill } = event;
       const data = JSON.parse(`{${text}}`);
       const isRaced = !isStill;
       this.events++;
@@ -137,6 +153,9 @@ export class Watcher {
         this.#note(position);
         continue;
       }
+      const wrong = this.#wrongInSnapshot(event, data.record);
+      if (wrong !== undefined) return wrong;
+      if (event.listed !== undefined) this.compared++;
       const shown = list.get(data.record.id) ?? (isRaced ? JSON.stringify(data.record) : undefined);
       if (shown === undefined) return `a ${type} of a record that is hidden now: ${JSON.stringify(data)}`;
       const hidden = Object.keys(data.record).filter((name) => !Object.hasOwn(JSON.parse(shown), name));
@@ -156,15 +175,25 @@ export class Watcher {
     this.#past = [...this.#past.slice(-MOST_PAST), [position, new Map(this.copy)]];
   }
 
-  async #list(): Promise<ReadonlyMap<string, string>> {
-    const { json } = await this.#grounds.records.list(this.#watching.access(), {
-      limit: 1_000,
-      offset: 0,
-      filter: this.#filter,
-      members: this.#members,
-    });
-    const all = JSON.parse(String(json)) as { readonly id: string }[];
-    return new Map(all.map((record) => [record.id, JSON.stringify(record)]));
+  #list(): Promise<ListedRecords> {
+    const { access } = this.#watching;
+    return listOf(this.#grounds.records, { access, filter: this.#filter, members: this.#members });
+  }
+
+  /** The difference from the list of the snapshot that the event was read in. */
+  #wrongInSnapshot({ type, listed, isExact = false }: NodeEvent, record: Readonly<Record<string, unknown>>) {
+    if (listed === undefined) return undefined;
+    // A page of several, and a replay, show what is listed when they are sent.
+    const id = String(record.id);
+    if (listed === null)
+      return isExact || !this.#everListed.has(id)
+        ? `a ${type} of a record that the list of its snapshot lacks: ${JSON.stringify(record)}`
+        : undefined;
+    const shown = JSON.parse(listed);
+    const hidden = Object.keys(record).filter((name) => !Object.hasOwn(shown, name));
+    return isExact && hidden.length > 0
+      ? `a ${type} with fields that its snapshot hides: ${hidden} of ${id}`
+      : undefined;
   }
 }
 
