@@ -1,6 +1,7 @@
 /** Tables of another PostgreSQL schema: one name in statements, the catalogue, migrations, constraint errors and statistics. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
+import { retypedAsText } from '../../src/migrations/adopt/draft-table.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { planMigration } from '../../src/migrations/migration.ts';
 import { BackgroundStatistics } from '../../src/records/page/table-statistics.ts';
@@ -107,6 +108,11 @@ describe.each(ONE_KIND)('tables of another schema on %s', (kind) => {
 });
 
 describe('the name of a table', () => {
+  it('has its schema in a statement that a draft proposes', () => {
+    const alter = 'ALTER TABLE "Shop"."orders" ALTER COLUMN "label"';
+    expect(retypedAsText('Shop.orders', 'label')).toBe(`${alter} TYPE text COLLATE "C" USING "label"::text`);
+  });
+
   it.each([
     ['a.b.c', 'expected the name of a table, or `schema.table`'],
     ['shop.', 'expected the name of a table, of 1 to 63 bytes'],

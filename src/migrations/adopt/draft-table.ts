@@ -1,5 +1,5 @@
 /** The result of introspection, a draft of bylaw.yaml, and the statements that its messages propose. */
-import { ident } from '../../sql.ts';
+import { ident, tableIdent } from '../../sql.ts';
 import type { ExistingTable } from './existing-tables.ts';
 
 /** A value of a schema file. Its keys are printed in their order. */
@@ -54,7 +54,7 @@ export const USER_COLUMNS: Readonly<Record<string, string>> = {
 
 /** A statement that makes a column fit. */
 export const alterColumn = (table: string, column: string): string =>
-  `ALTER TABLE ${ident(table).text} ALTER COLUMN ${ident(column).text}`;
+  `ALTER TABLE ${tableIdent(table).text} ALTER COLUMN ${ident(column).text}`;
 
 export const withTimeZone = (table: string, column: string): string =>
   `${alterColumn(table, column)} TYPE timestamptz USING ${ident(column).text} AT TIME ZONE 'UTC'`;
