@@ -26,8 +26,11 @@ export function relatedOf(catalog: Catalog, data: Data): Related {
       const index = new Map<Id, Row[]>();
       ofCollection.set(relation.name, index);
       if (relation.kind === 'many_to_many') {
-        for (const [source, target] of data.links.get(relation.linkTable) ?? [])
-          put(index, source, one.get(relation.collection)!.get(String(target))!);
+        for (const [source, target] of data.links.get(relation.linkTable) ?? []) {
+          // A link of another owner's table may lead to a record that is gone.
+          const member = one.get(relation.collection)!.get(String(target));
+          if (member !== undefined) put(index, source, member);
+        }
       } else {
         for (const row of data.rows.get(relation.collection) ?? [])
           if (row[relation.via] != null) put(index, row[relation.via] as Id, row);

@@ -14,11 +14,15 @@ export class DoorLane {
     this.#next = first;
   }
 
-  /** The disagreement in full. */
+  /** The disagreement in full. A transaction that a busy machine has ended ends its world, too. */
   async next(): Promise<string | undefined> {
     const number = this.#next++;
     const schema = `doors_${process.pid}_${number}`;
     const { openDatabase } = this.#run.doors;
-    return inOwnSchema({ url: this.#url, schema, openDatabase }, (db) => runDoors(number, db, this.#run));
+    const world = inOwnSchema({ url: this.#url, schema, openDatabase }, (db) => runDoors(number, db, this.#run));
+    return world.catch((error: unknown) => {
+      if ((error as { readonly kind?: string }).kind !== 'unavailable') throw error;
+      return undefined;
+    });
   }
 }

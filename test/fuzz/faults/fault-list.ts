@@ -38,6 +38,7 @@ const SIMPLIFY = 'src/policy/lower/simplify.ts';
 const JAVASCRIPT = 'src/policy/emit/javascript.ts';
 const CLOSURES = 'src/policy/emit/closures.ts';
 const DECISION = 'src/policy/emit/decision.ts';
+const LOST_REFERENCES = 'src/schema/model/kept/lost-references.ts';
 const WHERE = 'src/policy/emit/where.ts';
 const HOISTING = 'src/policy/hoisting.ts';
 const SHAPE_NEEDS = 'src/policy/emit/shape-needs.ts';
@@ -412,6 +413,19 @@ export const FAULTS: readonly Fault[] = [
   ),
   fault(HOISTING, 'negated walks are hoisted', /state === 'written' \|\| negated\)/, "state === 'written')"),
   fault(WHERE, 'elements are read from the link table only', /if \(!isRead\)/, 'if (true)'),
+  fault(WHERE, 'a link to a record that is gone counts', /guard \?\? relation\.mayBeLost \?\? reads/, 'guard ?? reads'),
+  fault(
+    LOST_REFERENCES,
+    'a rule relies on foreign keys',
+    /(export function compileRule[\s\S]*?)new SafeRule\(rule\)\.of\(rule\.checked\)/,
+    '$1rule.checked',
+  ),
+  fault(
+    LOST_REFERENCES,
+    'a rule that a lost reference makes unknown is false, and its opposite true',
+    /if \(wanted\) return/,
+    'if (true) return',
+  ),
   fault(
     WHERE,
     'identifiers are not compared as text',

@@ -174,8 +174,8 @@ export function compileForm(form: Form, expr: Expr, { setting, compiler, random 
     form,
     text: texts.join('\n              '),
     meant,
-    generated: compiler.compileChecked(parts),
-    closures: compiler.compileChecked(parts, { codegen: false }),
+    generated: compiler.compileRule(parts),
+    closures: compiler.compileRule(parts, { codegen: false }),
     proven: provenIn(checked, setting, compiler),
   };
 }
@@ -379,6 +379,7 @@ function load(related: Related, { needs, collection, row, isWritten, arena }: Lo
         allowed.add(`${collection} ${at.id}`);
         load(related, { needs: need.needs, collection, row: at, isWritten: false, arena }, allowed);
         const above: unknown = at[relation.name];
+        if (above != null) allowed.add(`${collection} ${above}`);
         at = above == null ? undefined : related.one(collection, above as string);
       }
       continue;
@@ -388,7 +389,8 @@ function load(related: Related, { needs, collection, row, isWritten, arena }: Lo
       for (const id of [row[relation.name]].flat()) {
         if (id == null) continue;
         allowed.add(`${relation.collection} ${id}`);
-        visit(related.one(relation.collection, id as string)!);
+        // A gone record has its id left, by which others refer to it.
+        visit(related.one(relation.collection, id as string) ?? { id });
       }
       // A to-many of the record behind is found by its identifier.
     } else {

@@ -96,7 +96,7 @@ let schemas = 0;
 export async function runWorld(number: number, lane: Lane, run: Run): Promise<Disagreement | undefined> {
   const random = new Random((run.seed * 1_000_003 + number * 7919) >>> 0);
   const most = run.rowsOf?.(number);
-  const world = randomWorld(random, most);
+  const world = randomWorld(random, { most, hasOwners: true });
   const schema = `fuzz_${process.pid}_${++schemas}`;
   const { database } = lane;
   await database.query(`CREATE SCHEMA ${schema}`);

@@ -1,4 +1,5 @@
 /** A random schema with its rows, in memory and as tables. */
+import { memoizedBy } from '../../../src/memoized.ts';
 import { partsOf } from '../../../src/policy/emit/json-parts.ts';
 import type {
   BelongsTo,
@@ -7,6 +8,7 @@ import type {
   CatalogField,
   CatalogRelation,
   KeyKind,
+  ManyToMany,
   ReferencedColumn,
   Row,
   ScalarType,
@@ -94,12 +96,29 @@ const KEY_KINDS: readonly KeyKind[] = ['uuid', 'int', 'string'];
 /** The share of references by another unique column than the key. */
 const BY_CODE = 0.2;
 
-export function randomWorld(random: Random, most = FEW_ROWS, kinds = KEY_KINDS, byCode = BY_CODE): World {
+/** The share of worlds with tables of other owners, and of the references there that no foreign key ensures. */
+const OF_OWNERS = 0.3;
+const MAY_BE_LOST = 0.6;
+/** The share of such references to records that are gone. */
+const LOST = 0.3;
+
+interface WorldOptions {
+  /** Rows of a collection. */
+  readonly most?: number | undefined;
+  readonly kinds?: readonly KeyKind[];
+  readonly byCode?: number;
+  /** Tables of other owners are drawn, too. */
+  readonly hasOwners?: boolean;
+}
+
+export function randomWorld(random: Random, options: WorldOptions = {}): World {
+  const { most = FEW_ROWS, kinds = KEY_KINDS, byCode = BY_CODE, hasOwners = false } = options;
   const collections = new Map<string, Mutable>();
   const names = COLLECTIONS.slice(0, 2 + random.below(3));
   for (const name of names) collections.set(name, randomCollection(name, kinds, random));
   const counts = new Map(names.map((name) => [name, countOf(most, random)]));
   for (const name of names) addRelations(collections, { from: name, counts, random, byCode });
+  if (hasOwners && random.chance(OF_OWNERS)) loseReferences(collections, random);
   const catalog: Catalog = {
     collections,
     roles: new Map(ROLES.map((role) => [role, {}])),
@@ -113,7 +132,7 @@ export function randomWorld(random: Random, most = FEW_ROWS, kinds = KEY_KINDS, 
 }
 
 /** Numbers and strings that fields have too. */
-function randomIds({ key }: CatalogCollection, count: number, random: Random): Id[] {
+function randomIds({ key }: Pick<CatalogCollection, 'key'>, count: number, random: Random): Id[] {
   const ids = new Set<Id>();
   while (ids.size < count) ids.add(randomId(key?.kind ?? 'uuid', random));
   return [...ids];
@@ -277,6 +296,16 @@ function addRelations(collections: Map<string, Mutable>, { from, counts, random,
   }
 }
 
+/** As the schema of tables of other owners has them. */
+function loseReferences(collections: ReadonlyMap<string, Mutable>, random: Random): void {
+  for (const { relations } of collections.values())
+    for (const [name, relation] of relations) {
+      if (relation.kind !== 'belongs_to' && relation.kind !== 'many_to_many') continue;
+      if ('references' in relation || !random.chance(MAY_BE_LOST)) continue;
+      relations.set(name, { ...relation, mayBeLost: true, ...(relation.kind === 'belongs_to' && { required: false }) });
+    }
+}
+
 /** Neither its column nor its name is one of the fields: each record has a value. */
 const referencedBy = ({ table, key }: CatalogCollection): ReferencedColumn => ({
   field: '_code',
@@ -298,6 +327,10 @@ function randomData(
   const rows = new Map<string, Row[]>();
   const links = new Map<string, (readonly [Id, Id])[]>();
   const anyId = () => random.pick(ids.get(random.pick([...ids.keys()]))!);
+  const gone = memoizedBy(({ key }: CatalogCollection) => randomIds({ key }, 3, random));
+  /** The id of a record that is gone; undefined: the reference is not to be lost. */
+  const lost = ({ mayBeLost, collection }: BelongsTo | ManyToMany): Id | undefined =>
+    mayBeLost && random.chance(LOST) ? random.pick(gone(catalog.collections.get(collection)!)) : undefined;
   for (const [name, collection] of catalog.collections) {
     const own = ids.get(name)!;
     const made: Record<string, unknown>[] = own.map((id) => ({ id }));
@@ -309,7 +342,7 @@ function randomData(
       if (relation.kind === 'many_to_many') {
         const pairs = new Map<string, readonly [Id, Id]>();
         for (let i = random.below(own.length * 2 + 1); i > 0; i--) {
-          const pair = [random.pick(own), random.pick(ids.get(relation.collection)!)] as const;
+          const pair = [random.pick(own), lost(relation) ?? random.pick(ids.get(relation.collection)!)] as const;
           pairs.set(pair.join(), pair);
         }
         links.set(relation.linkTable, [...pairs.values()]);
@@ -325,7 +358,8 @@ function randomData(
           continue;
         }
         const absent = !relation.required && random.chance(0.25);
-        row[relation.name] = absent ? null : unique ? (unique.pop() ?? null) : random.pick(targets);
+        const gone = absent ? undefined : lost(relation);
+        row[relation.name] = absent ? null : (gone ?? (unique ? (unique.pop() ?? null) : random.pick(targets)));
       }
     }
     rows.set(name, made);

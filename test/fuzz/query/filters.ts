@@ -70,7 +70,7 @@ const rowsOf = (number: number, { backend }: Lane): number =>
 export async function runFilters(number: number, lane: Lane, run: FilterRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_003 + number * 6_007 + 77) >>> 0);
   const most = run.rows ?? rowsOf(number, lane);
-  const world = randomWorld(random, most);
+  const world = randomWorld(random, { most });
   const schema = `filters_${process.pid}_${number}`;
   const { database } = lane;
   await database.query(`CREATE SCHEMA ${schema}`);

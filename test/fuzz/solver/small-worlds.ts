@@ -40,7 +40,7 @@ const INCLUDES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export function smallWorld(random: Random): SmallWorld {
-  const made = randomWorld(random, ROWS);
+  const made = randomWorld(random, { most: ROWS });
   const roles = new Map(Object.entries(INCLUDES).map(([name, includes]) => [name, { name, includes }]));
   const world = { ...made, catalog: { ...made.catalog, roles } };
   const ids = new Map([...world.data.rows].map(([name, rows]) => [name, rows.map(({ id }) => id as string)]));

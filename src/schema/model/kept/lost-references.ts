@@ -4,7 +4,7 @@
  * related record is found by its id alone, and over none, `all` and `none` are true.
  */
 import { memoizedBy } from '../../../memoized.ts';
-import { type CheckedPolicy, compileChecked } from '../../../policy/compile.ts';
+import { type CheckedPolicy, type CompileOptions, compileChecked } from '../../../policy/compile.ts';
 import {
   type Action,
   type BelongsTo,
@@ -40,9 +40,9 @@ const LEAST_IDS = {
 } as const satisfies Record<string, ComparedWithAll>;
 
 /** A rule for living records. */
-export function compileRule(rule: CheckedPolicy): Policy {
+export function compileRule(rule: CheckedPolicy, options?: CompileOptions): Policy {
   const checked = new SafeRule(rule).of(rule.checked);
-  return { ...compileChecked({ ...rule, checked }), checked: rule.checked };
+  return { ...compileChecked({ ...rule, checked }, options), checked: rule.checked };
 }
 
 /** The same rules for the rows that are kept. */
