@@ -8,7 +8,7 @@ export function memoized<T, A extends readonly unknown[]>(make: (...args: A) => 
 }
 
 /** Makes a value for each key at the first call with it; the value ends with the key. For pure functions of the key. */
-export function memoizedBy<K extends object, V extends object | string>(make: (key: K) => V): (key: K) => V {
+export function memoizedBy<K extends object, V extends object | string | boolean>(make: (key: K) => V): (key: K) => V {
   const known = new WeakMap<K, V>();
   return (key) => {
     let value = known.get(key);

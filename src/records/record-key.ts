@@ -13,6 +13,8 @@ interface OrderedColumn {
   readonly type: SqlType;
 }
 
+const MOST_NAMED = 100;
+
 const UNUSED: Readonly<Record<KeyKind, string>> = {
   uuid: '00000000-0000-0000-0000-000000000000',
   int: String(Number.MIN_SAFE_INTEGER),
@@ -29,6 +31,8 @@ export class RecordKey {
   readonly #isText: boolean;
   /** Given for a key of several columns. */
   readonly #parts: readonly KeyPart[] | undefined;
+  /** Most statements name the same few rows. */
+  readonly #named = new Map<string, Sql>();
 
   constructor(collection: Pick<Collection, 'key'>) {
     const { kind, column, made } = keyOf(collection);
@@ -42,7 +46,12 @@ export class RecordKey {
 
   /** The id of the row named `alias`. */
   of(alias: string): Sql {
-    return ident(alias, this.column);
+    let named = this.#named.get(alias);
+    if (named === undefined) {
+      named = ident(alias, this.column);
+      if (this.#named.size < MOST_NAMED) this.#named.set(alias, named);
+    }
+    return named;
   }
 
   /** The id of the stored row named `alias`, which is not of several columns. */

@@ -64,8 +64,9 @@ const readsOfRules = (collection: Collection): readonly RuleRead[] =>
   writeRulesOf(collection).flatMap(({ checked }) => [...readsIn(checked)]);
 
 /** True if a rule for deleting reads records that refer to the one that goes. */
-export const readsReferrers: (collection: Collection) => boolean = (collection) =>
-  collection.access.delete.some(({ checked }) => [...readsIn(checked)].some(isOfReferrer));
+export const readsReferrers: (collection: Collection) => boolean = memoizedBy((collection) =>
+  collection.access.delete.some(({ checked }) => [...readsIn(checked)].some(isOfReferrer)),
+);
 
 const isOfReferrer = ({ scope, steps, many }: RuleRead): boolean =>
   isOfWrittenRecord(scope) &&
