@@ -7,12 +7,14 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
   describe('the pages of policies', () => {
     let studio: StudioPage;
     let [ann, root]: User[] = [];
-    let id: string;
+    let [id, other]: string[] = [];
 
     beforeAll(async () => {
       [ann, root] = [await service.user(), await service.user('admin')];
-      await root!.client.post('/api/documents', { data: { title: 'A draft of the administrator' } });
-      id = (await ann!.client.post('/api/documents', { data: { title: 'A draft of Ann' } })).body.data.id;
+      const made = async ({ client }: User, title: string) =>
+        (await client.post('/api/documents', { data: { title } })).body.data.id as string;
+      other = await made(root!, 'A draft of the administrator');
+      id = await made(ann!, 'A draft of Ann');
       studio = open();
       await studio.size(1440);
       await studio.beginAs(root!);
@@ -132,15 +134,59 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
     });
 
     test('as another shows the outcomes of a caller, and that nothing is written', async () => {
-      await studio.visit(`/studio/as/documents?as=${encodeURIComponent(ann!.email)}`, '.matrix tbody td');
+      await studio.visit(`/studio/as/documents?view=${encodeURIComponent(ann!.email)}`, '.matrix tbody td');
       expect((await studio.texts('.as-bar'))[0]).toContain(ann!.email);
       expect(await studio.texts('.matrix thead th')).toEqual(['Record', 'list', 'read', 'update', 'delete']);
       expect(await studio.faults()).toEqual([]);
-      await studio.visit('/studio/as/documents?as=nobody%40example.org', '.problem');
+      await studio.visit('/studio/as/documents?view=nobody%40example.org', '.problem');
+    });
+
+    test('a view as another is kept by links, shows the records of that caller, and writes nothing', async () => {
+      const view = `view=${encodeURIComponent(ann!.email)}`;
+      await studio.visit(`/studio/as/documents?${view}`, '.matrix tbody td');
+      await studio.click('.page a', 'Open Data as this caller');
+      await studio.until('.data-page .toolbar');
+      expect(await studio.texts('.as-bar strong')).toEqual([ann!.email]);
+      const published = { title: 'A draft of the administrator that was published', status: 'published' };
+      await root!.client.post('/api/documents', { data: published });
+      const found = '/studio/data/documents?columns=title&filter=title+starts+with+%22A+draft+of+the%22';
+      await studio.visit(found, '.grid .rows .row');
+      expect(await studio.texts('.grid .rows [data-cell]')).toHaveLength(2);
+      await studio.visit(`${found}&${view}`, '.grid .rows .row');
+      expect(await studio.texts('.grid .rows [data-cell]')).toEqual([published.title]);
+      expect(await studio.page.evaluate(`document.querySelector('.toolbar .primary').title`)).toContain('Nothing');
+      expect(await studio.faults()).toEqual([]);
+      await studio.visit(`/studio/data/users?${view}&record=${ann!.id}`, '.record dd');
+      await studio.visit(`/studio/data/documents?${view}&record=${other}`, '.record .empty');
+      expect(await studio.texts('.record .empty')).toEqual(['This caller may not read the record.']);
+      expect(await studio.faults()).toEqual([]);
+      await studio.click('.top nav a', 'Audit');
+      await studio.page.until(
+        `document.querySelector('.as-bar').textContent.startsWith('This page shows what you see')`,
+      );
+      await studio.click('.as-bar a', 'End');
+      await studio.page.until(`document.querySelector('.as-bar') === null`);
+      expect(await studio.page.evaluate('location.search')).toBe('');
+    });
+
+    test('the page Who can asks about one user and one record', async () => {
+      await studio.visit(`/studio/who?collection=documents&user=${ann!.id}&record=${id}`, '.matrix tbody td');
+      await studio.until('.who tbody tr:first-child td .value');
+      expect(await studio.texts('.who tbody tr:first-child th')).toEqual([ann!.id]);
+      expect(await studio.texts('.who tbody tr:first-child td .value')).toEqual([
+        'depends',
+        'depends',
+        'depends',
+        'depends',
+        'depends',
+      ]);
+      expect(await cells(ann!.id)).toEqual(['allowed', 'allowed', 'allowed', 'allowed']);
+      expect(await cells('guest')).toEqual(['hidden', 'hidden', 'refused', 'refused']);
+      expect(await studio.faults()).toEqual([]);
     });
 
     test('the pages fit into 360, 768 and 1440 pixels, in both themes', async () => {
-      for (const path of [`${table}${ann!.id}&records=${id}`, '/studio/who', '/studio/as/documents?as=member']) {
+      for (const path of [`${table}${ann!.id}&records=${id}`, '/studio/who', '/studio/as/documents?view=member']) {
         await studio.expectFits(path, '.page td');
       }
     });

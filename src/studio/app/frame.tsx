@@ -6,12 +6,13 @@ import { ProblemNote } from '../parts/problem-note.tsx';
 import { wording } from '../wording.ts';
 import { CommandPalette, isPaletteOpen } from './command-palette.tsx';
 import { areKeysShown, StudioKeys } from './key-list.tsx';
-import { address, pathTo, ROOT } from './page-address.ts';
+import { address, changedPath, pathTo, ROOT, VIEW } from './page-address.ts';
 import { openPages, PAGES } from './page-list.ts';
 import { density, isEditingOn, isOwnMachine, theme } from './preferences.ts';
 import { hasEnded, loadSession, schema, session, signOut } from './session-state.ts';
 import { SessionEnded, SignInPage } from './sign-in.tsx';
 import { Toasts } from './toasts.tsx';
+import { viewedCaller } from './viewed-caller.ts';
 
 export function Studio(): JSX.Element {
   const state = session.value;
@@ -30,6 +31,7 @@ export function Studio(): JSX.Element {
         {wording.skip}
       </a>
       <Header />
+      <ViewBar />
       <OpenPage />
       <Toasts />
       {isPaletteOpen.value && <CommandPalette />}
@@ -78,6 +80,20 @@ function Header(): JSX.Element {
       </button>
       <UserMenu />
     </header>
+  );
+}
+
+/** Says on every page that it shows what another caller sees. */
+function ViewBar(): JSX.Element | null {
+  const caller = viewedCaller.value;
+  if (caller === '') return null;
+  const { page } = address.value;
+  const isAsked = (PAGES.find(({ name }) => name === page) ?? PAGES[0]!).asksAsViewed === true;
+  return (
+    <p class="as-bar" role="status">
+      {isAsked ? wording.youSeeAs : wording.notAsAnother} <strong dir="auto">{caller}</strong>. {wording.nothingWritten}{' '}
+      <a href={changedPath({ [VIEW]: undefined })}>{wording.endAs}</a>
+    </p>
   );
 }
 

@@ -22,17 +22,19 @@ export interface StudioPage {
   /** Pressed after `g`. */
   readonly key: string;
   readonly adminOnly?: true;
+  /** What it shows is about the viewed caller. */
+  readonly asksAsViewed?: true;
   readonly component: ComponentType;
 }
 
 export const PAGES: readonly StudioPage[] = [
-  { name: 'data', title: wording.data, key: 'd', component: DataPage },
-  { name: 'policies', title: wording.policies, key: 'p', adminOnly: true, component: PoliciesPage },
-  { name: 'who', title: wording.who, key: 'h', adminOnly: true, component: WhoPage },
-  { name: 'as', title: wording.asAnother, key: 's', adminOnly: true, component: AsPage },
-  { name: 'why', title: wording.why, key: 'w', adminOnly: true, component: WhyPage },
+  { name: 'data', title: wording.data, key: 'd', asksAsViewed: true, component: DataPage },
+  { name: 'policies', title: wording.policies, key: 'p', adminOnly: true, asksAsViewed: true, component: PoliciesPage },
+  { name: 'who', title: wording.who, key: 'h', adminOnly: true, asksAsViewed: true, component: WhoPage },
+  { name: 'as', title: wording.asAnother, key: 's', adminOnly: true, asksAsViewed: true, component: AsPage },
+  { name: 'why', title: wording.why, key: 'w', adminOnly: true, asksAsViewed: true, component: WhyPage },
   { name: 'tests', title: wording.tests, key: 't', adminOnly: true, component: TestsPage },
-  { name: 'files', title: wording.files, key: 'f', component: FilesPage },
+  { name: 'files', title: wording.files, key: 'f', asksAsViewed: true, component: FilesPage },
   { name: 'users', title: wording.users, key: 'u', adminOnly: true, component: UsersPage },
   { name: 'keys', title: wording.apiKeys, key: 'k', component: KeysPage },
   { name: 'audit', title: wording.audit, key: 'a', adminOnly: true, component: AuditPage },

@@ -1,9 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { isEditingOn } from '../app/preferences.ts';
 import { noteProblem } from '../app/session-state.ts';
+import { greyReason, mayWrite } from '../app/viewed-caller.ts';
 import type { ShownProblem } from '../data/problem-words.ts';
-import { wording } from '../wording.ts';
 import { ProblemNote } from './problem-note.tsx';
 
 interface CreateFormProps {
@@ -39,12 +38,7 @@ export function CreateForm({ title, action, onCreate, children }: CreateFormProp
       >
         {children}
         {problem !== undefined && <ProblemNote problem={problem} />}
-        <button
-          type="submit"
-          class="primary"
-          disabled={!isEditingOn.value}
-          title={isEditingOn.value ? undefined : wording.readOnly}
-        >
+        <button type="submit" class="primary" disabled={!mayWrite.value} title={greyReason.value}>
           {action}
         </button>
       </form>

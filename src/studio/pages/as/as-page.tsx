@@ -1,7 +1,8 @@
 /** "View as": what another caller may do with the records of a collection. */
 import type { JSX } from 'preact';
-import { address, goTo, pathTo } from '../../app/page-address.ts';
+import { address, goTo, pathTo, VIEW } from '../../app/page-address.ts';
 import { collectionNamed, schema } from '../../app/session-state.ts';
+import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import { askedAs } from '../../data/asked-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
@@ -16,22 +17,21 @@ const ACTIONS = ['list', 'read', 'update', 'delete'] as const;
 const MOST_RECORDS = 50;
 
 export function AsPage(): JSX.Element {
-  const { subject, query } = address.value;
+  const { subject } = address.value;
   const collection = collectionNamed(subject) ?? schema.value?.collections[0];
-  const as = query.get('as') ?? '';
+  const as = viewedCaller.value;
   return (
     <main id="content" class="page" tabIndex={-1}>
       <h1>{wording.asAnother}</h1>
-      {as !== '' && (
-        <p class="as-bar" role="status">
-          {wording.youSeeAs} <strong>{as}</strong>. {wording.nothingWritten}{' '}
-          <a href={pathTo('as', subject)}>{wording.endAs}</a>
-        </p>
-      )}
       <p class="hint">{wording.asHint}</p>
       <CallerForm key={location.search + location.pathname} collection={collection?.name ?? ''} as={as} />
       {as !== '' && collection !== undefined && (
-        <CallerRecords key={`${collection.name} ${as}`} collection={collection} as={as} />
+        <>
+          <p>
+            <a href={pathTo('data', collection.name)}>{wording.openDataAs}</a>
+          </p>
+          <CallerRecords key={`${collection.name} ${as}`} collection={collection} as={as} />
+        </>
       )}
     </main>
   );
@@ -44,7 +44,7 @@ function CallerForm({ collection, as }: { readonly collection: string; readonly 
       onSubmit={(event) => {
         event.preventDefault();
         const given = new FormData(event.currentTarget);
-        goTo(pathTo('as', String(given.get('collection')), { as: String(given.get('as')).trim() }));
+        goTo(pathTo('as', String(given.get('collection')), { [VIEW]: String(given.get('as')).trim() }));
       }}
     >
       <label>

@@ -2,9 +2,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { changeQuery } from '../../app/page-address.ts';
-import { isEditingOn } from '../../app/preferences.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
+import { mayWrite } from '../../app/viewed-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../wording.ts';
 import { type FormDraft, type FormMember, formMembersOf, keepDraft } from './form/form-draft.ts';
@@ -19,8 +19,7 @@ export function editedMember(
   column: GridColumn | undefined,
   record: StudioRecord | undefined,
 ): FormMember | undefined {
-  if (!isEditingOn.value || record?.can?.update === false || record?.[column?.name ?? ''] === undefined)
-    return undefined;
+  if (!mayWrite.value || record?.can?.update === false || record?.[column?.name ?? ''] === undefined) return undefined;
   const member = formMembersOf(collection).find(({ name }) => name === column?.name);
   return member !== undefined && 'kind' in member && member.kind !== 'belongs_to' ? undefined : member;
 }

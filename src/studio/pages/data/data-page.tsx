@@ -3,8 +3,8 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { onPageKey } from '../../app/page-keys.ts';
-import { isEditingOn } from '../../app/preferences.ts';
 import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
+import { greyReason, mayWrite, viewedCaller } from '../../app/viewed-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
@@ -103,7 +103,7 @@ function CollectionRecords({ collection }: { readonly collection: ServedCollecti
     <>
       <header class="toolbar">
         <h1>{collection.name}</h1>
-        <RecordCount search={search} />
+        {viewedCaller.value === '' && <RecordCount search={search} />}
         <ColumnChoice collection={collection} search={search} />
         <CreateButton collection={collection} />
         <button type="button" onClick={pages.reload}>
@@ -136,7 +136,16 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
     return (
       <div class="empty" aria-busy={isLoading}>
         {newRecords}
-        <NoRecords search={search} isLoading={isLoading} />
+        {cursor === null || isLoading ? (
+          <NoRecords search={search} isLoading={isLoading} />
+        ) : (
+          <p>
+            {wording.noneYet}{' '}
+            <button type="button" onClick={loadMore}>
+              {wording.lookFurther}
+            </button>
+          </p>
+        )}
       </div>
     );
   return (
@@ -188,7 +197,7 @@ function NoRecords({ search: { collection, filter }, isLoading }: NoRecordsProps
   return (
     <>
       <p>{wording.noRecords}</p>
-      {collection.kind === 'plain' && collection.can.create && isEditingOn.value && (
+      {collection.kind === 'plain' && collection.can.create && mayWrite.value && (
         <p>
           <button type="button" onClick={openForm}>
             {wording.createFirst}
@@ -223,7 +232,7 @@ function useSelection(records: readonly StudioRecord[]): ChosenRecords {
 const openForm = (): void => changeQuery({ record: NEW_RECORD });
 
 function CreateButton({ collection }: { readonly collection: ServedCollection }): JSX.Element | null {
-  const isPossible = collection.can.create && isEditingOn.value;
+  const isPossible = collection.can.create && mayWrite.value;
   useEffect(() => onPageKey('n', () => isPossible && openForm()));
   // A file is made by its upload, a user by a registration.
   if (collection.kind !== 'plain') return null;
@@ -232,7 +241,7 @@ function CreateButton({ collection }: { readonly collection: ServedCollection })
       type="button"
       class="primary"
       disabled={!isPossible}
-      title={collection.can.create ? undefined : wording.createForbidden}
+      title={collection.can.create ? greyReason.value : wording.createForbidden}
       onClick={openForm}
     >
       {wording.create}

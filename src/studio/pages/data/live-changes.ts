@@ -1,5 +1,6 @@
 /** The changes of the shown collection, as they are committed. A collection without a feed is not followed. */
 import { useEffect, useState } from 'preact/hooks';
+import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { noteRecord } from './record-events.ts';
@@ -17,10 +18,12 @@ export function useLiveChanges(
   filter: string,
   shown: readonly StudioRecord[],
 ): LiveChanges {
+  // The feed is that of the signed-in user.
+  const isPaused = viewedCaller.value !== '';
   const [newIds, setNewIds] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
     setNewIds(new Set());
-    if (!hasFeed) return;
+    if (!hasFeed || isPaused) return;
     const stop = new AbortController();
     const follow = async (): Promise<void> => {
       const feed = service.collection(name).changes({ ...(filter !== '' && { filter }), signal: stop.signal });
@@ -35,7 +38,7 @@ export function useLiveChanges(
     // A filter that no feed takes leaves the page as it is: Reload still works.
     follow().catch(() => undefined);
     return () => stop.abort();
-  }, [name, filter, hasFeed]);
+  }, [name, filter, hasFeed, isPaused]);
   const ids = newIds.size === 0 ? undefined : new Set(shown.map(({ id }) => String(id)));
   return { newCount: ids === undefined ? 0 : newIds.difference(ids).size, forgetNew: () => setNewIds(new Set()) };
 }

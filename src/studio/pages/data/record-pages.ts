@@ -1,9 +1,11 @@
 /** The records of a search, a page after the other. A newer search drops the answers of an older one. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { collectionNamed, noteProblem } from '../../app/session-state.ts';
+import { viewedCaller } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { onRecordEvent, type RecordEvent } from './record-events.ts';
 import { fetchPage, type RecordSearch, type StudioRecord } from './record-query.ts';
+import { listedBy } from './viewed-records.ts';
 
 interface FoundRecords {
   readonly records: readonly StudioRecord[];
@@ -25,13 +27,15 @@ export function useRecordPages(search: RecordSearch): RecordPages {
   const [round, setRound] = useState(0);
   const current = useRef(0);
   const isFetching = useRef(false);
+  const viewed = viewedCaller.value;
   const load = async (before: FoundRecords): Promise<void> => {
     const own = current.current;
     isFetching.current = true;
     try {
       const { data, page } = await fetchPage(search, (name) => collectionNamed(name)?.title, before.cursor);
+      const listed = viewed === '' ? data : await listedBy(viewed, search.collection, data);
       if (own !== current.current) return;
-      const records = [...before.records, ...data];
+      const records = [...before.records, ...listed];
       setFound({ records, cursor: page.next_cursor, isLoading: false, problem: undefined });
     } catch (error) {
       if (own === current.current) setFound({ ...before, isLoading: false, problem: noteProblem(error) });
@@ -52,7 +56,7 @@ export function useRecordPages(search: RecordSearch): RecordPages {
     return () => {
       current.current++;
     };
-  }, [collection.name, columns.map(({ name }) => name).join(), filter, sort, round]);
+  }, [collection.name, columns.map(({ name }) => name).join(), filter, sort, round, viewed]);
   return {
     ...found,
     loadMore: () => {

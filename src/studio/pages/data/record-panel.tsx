@@ -4,12 +4,13 @@ import { useEffect, useState } from 'preact/hooks';
 import type { RecordCapabilities } from '../../../client/client.ts';
 import { changeQuery, pathTo } from '../../app/page-address.ts';
 import { onPageKey } from '../../app/page-keys.ts';
-import { isEditingOn } from '../../app/preferences.ts';
 import { collectionNamed, isAdminHere, noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
+import { greyReason, mayWrite, viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import type { ServedCollection, ServedRelation } from '../../data/schema-answer.ts';
+import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
@@ -18,6 +19,7 @@ import { newestEvent, noteRecord } from './record-events.ts';
 import { gridColumnsOf, type StudioRecord } from './record-query.ts';
 import { type OpenRecord, openRecord, type TaggedRecord } from './record-reader.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
+import { readBy } from './viewed-records.ts';
 
 /** In the address instead of an id: the form of a new record. */
 export const NEW_RECORD = 'new';
@@ -105,7 +107,7 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
   const can = useCapabilities(collection, open);
   // The form saves over the version with which it began, not over a newer one of the feed.
   const [edited, setEdited] = useState<TaggedRecord>();
-  const mayEdit = isEditingOn.value && can !== undefined && can.update !== false;
+  const mayEdit = mayWrite.value && can !== undefined && can.update !== false;
   const edit = (): void => {
     if (mayEdit && open !== undefined && !('problem' in open)) setEdited(open);
   };
@@ -152,16 +154,36 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
           onCancel={() => setEdited(undefined)}
         />
       ) : (
-        <RecordMembers collection={collection} record={open.record} />
+        <ShownMembers collection={collection} record={open.record} />
       )}
     </>
+  );
+}
+
+function ShownMembers(props: RecordMembersProps): JSX.Element {
+  const viewed = viewedCaller.value;
+  return viewed === '' ? <RecordMembers {...props} /> : <ViewedMembers key={viewed} {...props} viewed={viewed} />;
+}
+
+function ViewedMembers({ collection, record, viewed }: RecordMembersProps & { readonly viewed: string }): JSX.Element {
+  const answer = useAnswer(String(record.id), () => readBy(viewed, collection, record));
+  return (
+    <Answered answer={answer}>
+      {(read) =>
+        read === undefined ? (
+          <p class="empty">{wording.viewedMayNotRead}</p>
+        ) : (
+          <RecordMembers collection={collection} record={read} />
+        )
+      }
+    </Answered>
   );
 }
 
 /** Why a button is greyed. */
 function greyedBecause(isAllowed: boolean | undefined, reason: string): string | undefined {
   if (isAllowed === false) return reason;
-  return isEditingOn.value ? undefined : wording.readOnly;
+  return greyReason.value;
 }
 
 interface DeleteButtonProps {
@@ -189,7 +211,7 @@ function DeleteButton({ collection, open, isAllowed, onDeleted }: DeleteButtonPr
     <>
       <button
         type="button"
-        disabled={!isEditingOn.value || isAllowed !== true}
+        disabled={!mayWrite.value || isAllowed !== true}
         title={greyedBecause(isAllowed, wording.deleteForbidden)}
         onClick={() => setAsking(true)}
       >
@@ -245,7 +267,8 @@ interface RecordMembersProps {
 
 function RecordMembers({ collection, record }: RecordMembersProps): JSX.Element {
   const pointing = collection.relations.filter(({ kind }) => kind === 'has_many');
-  const linked = collection.relations.filter(({ kind }) => kind === 'many_to_many');
+  // The viewed caller may not be able to read linked records.
+  const linked = viewedCaller.value === '' ? collection.relations.filter(({ kind }) => kind === 'many_to_many') : [];
   return (
     <>
       <dl>

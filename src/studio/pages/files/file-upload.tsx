@@ -1,8 +1,8 @@
 /** Uploads with their progress; a refusal stays beside its name. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { isEditingOn } from '../../app/preferences.ts';
 import { noteProblem } from '../../app/session-state.ts';
+import { greyReason, mayWrite } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
@@ -33,14 +33,14 @@ export function FileUpload({ onUploaded }: { readonly onUploaded: () => void }):
     }
   };
   const sendAll = (list: FileList | null | undefined): void => {
-    if (!isEditingOn.value) return;
+    if (!mayWrite.value) return;
     for (const [i, file] of [...(list ?? [])].entries()) void send(file, Date.now() * 100 + i);
   };
   return (
     <>
       <label
         class="file-drop"
-        title={isEditingOn.value ? undefined : wording.readOnly}
+        title={greyReason.value}
         onDragOver={(event) => event.preventDefault()}
         onDrop={(event) => {
           event.preventDefault();
@@ -51,7 +51,7 @@ export function FileUpload({ onUploaded }: { readonly onUploaded: () => void }):
         <input
           type="file"
           multiple
-          disabled={!isEditingOn.value}
+          disabled={!mayWrite.value}
           onChange={(event) => {
             sendAll(event.currentTarget.files);
             event.currentTarget.value = '';

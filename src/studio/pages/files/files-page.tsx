@@ -4,10 +4,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../app/page-address.ts';
 import { noteProblem, schema } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
+import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service, transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
+import type { StudioRecord } from '../data/record-query.ts';
+import { listedBy } from '../data/viewed-records.ts';
 import { FileUpload } from './file-upload.tsx';
 import { FileUsageLine, shownSize } from './file-usage.tsx';
 
@@ -30,13 +33,17 @@ export function FilesPage(): JSX.Element {
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<ShownProblem>();
   const [uploads, setUploads] = useState(0);
-  const mayList = schema.value?.collections.find(({ kind }) => kind === 'files')?.can.list === true;
+  const collection = schema.value?.collections.find(({ kind }) => kind === 'files');
+  const mayList = collection?.can.list === true;
+  const viewed = viewedCaller.value;
   const load = async (before: readonly StoredFile[], from?: string): Promise<void> => {
     setProblem(undefined);
     try {
       const query = { sort: ['-id'] as never, limit: FILES_OF_A_PAGE, ...(from === undefined ? {} : { cursor: from }) };
       const { data, page } = await service.collection('files').query(query);
-      setFiles([...before, ...(data as unknown as readonly StoredFile[])]);
+      const found = data as readonly StudioRecord[];
+      const listed = viewed === '' ? found : await listedBy(viewed, collection!, found);
+      setFiles([...before, ...(listed as unknown as readonly StoredFile[])]);
       setCursor(page.next_cursor ?? undefined);
     } catch (error) {
       setProblem(noteProblem(error));
@@ -44,7 +51,7 @@ export function FilesPage(): JSX.Element {
   };
   useEffect(() => {
     if (mayList) void load([]);
-  }, []);
+  }, [viewed]);
   return (
     <main id="content" class="page" tabIndex={-1}>
       <h1>{wording.files}</h1>

@@ -1,9 +1,9 @@
 /** API keys with their last use and limits; rotate and revoke ask first. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { isEditingOn } from '../../app/preferences.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
+import { greyReason, mayWrite } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
@@ -84,7 +84,7 @@ function shownLimit({ limit, publishable, addresses, origins }: ApiKey): string 
 }
 
 function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
-  const off = { disabled: !isEditingOn.value, title: isEditingOn.value ? undefined : wording.readOnly };
+  const off = { disabled: !mayWrite.value, title: greyReason.value };
   return (
     <ScrollTable
       label={wording.apiKeys}

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery } from '../../app/page-address.ts';
 import { schema } from '../../app/session-state.ts';
+import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../wording.ts';
@@ -21,10 +22,11 @@ export interface TableColumn {
 
 const listIn = (key: string): readonly string[] => (address.value.query.get(key) ?? '').split(',').filter(Boolean);
 
-/** The callers of the address, then the roles, and a guest. */
+/** The viewed caller, the callers of the address, then the roles, and a guest. */
 export function tableCallers(): readonly string[] {
+  const viewed = viewedCaller.value === '' ? [] : [viewedCaller.value];
   const roles = (schema.value?.roles ?? []).map(({ name }) => name);
-  return [...new Set([...listIn('callers'), ...roles, 'guest'])].slice(0, MOST_CALLERS);
+  return [...new Set([...viewed, ...listIn('callers'), ...roles, 'guest'])].slice(0, MOST_CALLERS);
 }
 
 /** The records of the address, then the newest that the administrator may list. */

@@ -2,9 +2,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../app/page-address.ts';
-import { isEditingOn } from '../../app/preferences.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
+import { greyReason, mayWrite } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
@@ -79,8 +79,8 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
 }
 
 const offWhileReadOnly = () => ({
-  disabled: !isEditingOn.value,
-  title: isEditingOn.value ? undefined : wording.readOnly,
+  disabled: !mayWrite.value,
+  title: greyReason.value,
 });
 
 interface RoleFormProps {

@@ -2,17 +2,25 @@
 import type { JSX } from 'preact';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { schema } from '../../app/session-state.ts';
+import { viewedCaller } from '../../app/viewed-caller.ts';
 import type { ServedCollection, ServedSchema } from '../../data/schema-answer.ts';
 import { type PolicyTools, usePolicyTools } from '../../editor/load-editor.ts';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
-import { RULE_ACTIONS, type RuleAction } from '../policies/rule-sets.ts';
-import { type AskedRole, accessOf, askedRoles } from './role-access.ts';
+import { RULE_ACTIONS } from '../policies/rule-sets.ts';
+import { CallerAccess, RecordAccess } from './asked-access.tsx';
+import { accessOf, askedRoles, type RoleAccess } from './role-access.ts';
 
 export function WhoPage(): JSX.Element {
   const served = schema.value!;
   const tools = usePolicyTools();
-  const only = address.value.query.get('collection') ?? '';
+  const { query } = address.value;
+  const [only, user, record] = [
+    query.get('collection') ?? '',
+    query.get('user') ?? viewedCaller.value,
+    query.get('record') ?? '',
+  ];
+  const isOfOne = shownOnly(served, only);
   const shown = served.collections.filter(({ name }) => only === '' || name === only);
   return (
     <main id="content" class="page" tabIndex={-1}>
@@ -32,13 +40,50 @@ export function WhoPage(): JSX.Element {
             ))}
           </select>
         </label>
+        <AskedText name="user" label={wording.caller} hint={wording.addCallerHint} text={user} isOpen={isOfOne} />
+        <AskedText name="record" label={wording.recordId} hint={wording.addRecordHint} text={record} isOpen={isOfOne} />
       </div>
+      {isOfOne && record !== '' && (
+        <RecordAccess key={`${only} ${record} ${user}`} {...{ record, collection: only, caller: user }} />
+      )}
       {tools === undefined && <p class="loading">{wording.loading}</p>}
       {tools !== undefined &&
         shown.map((collection) => (
-          <AccessTable key={collection.name} tools={tools} served={served} collection={collection} />
+          <AccessTable
+            key={collection.name}
+            {...{ tools, served, collection }}
+            user={collection.name === only ? user : ''}
+          />
         ))}
     </main>
+  );
+}
+
+const shownOnly = ({ collections }: ServedSchema, only: string): boolean =>
+  collections.some(({ name }) => name === only);
+
+interface AskedTextProps {
+  /** In the address. */
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly text: string;
+  readonly isOpen: boolean;
+}
+
+function AskedText({ name, label, hint, text, isOpen }: AskedTextProps): JSX.Element {
+  return (
+    <label>
+      {label}
+      <input
+        key={text}
+        name={name}
+        placeholder={hint}
+        defaultValue={text}
+        disabled={!isOpen}
+        onChange={(event) => changeQuery({ [name]: event.currentTarget.value.trim() })}
+      />
+    </label>
   );
 }
 
@@ -46,21 +91,31 @@ interface AccessTableProps {
   readonly tools: PolicyTools;
   readonly served: ServedSchema;
   readonly collection: ServedCollection;
+  /** Empty: the roles alone. */
+  readonly user: string;
 }
 
-function AccessTable({ tools, served, collection }: AccessTableProps): JSX.Element {
+function AccessTable({ tools, served, collection, user }: AccessTableProps): JSX.Element {
   return (
     <section>
       <h2>
         <a href={pathTo('policies', collection.name)}>{collection.name}</a>
       </h2>
       <ScrollTable label={collection.name} class="who" titles={[wording.role, ...RULE_ACTIONS]}>
+        {user !== '' && (
+          <tr key={`user ${user}`}>
+            <th scope="row">{user}</th>
+            <CallerAccess key={`${collection.name} ${user}`} caller={user} collection={collection.name}>
+              {(access) => <AccessWords {...access} />}
+            </CallerAccess>
+          </tr>
+        )}
         {askedRoles(served).map((role) => (
           <tr key={role.name}>
             <th scope="row">{role.name}</th>
             {RULE_ACTIONS.map((action) => (
               <td key={action}>
-                <AccessCell {...{ tools, served, collection, role, action }} />
+                <AccessWords {...accessOf(tools, role, { served, collection, action })} />
               </td>
             ))}
           </tr>
@@ -70,15 +125,9 @@ function AccessTable({ tools, served, collection }: AccessTableProps): JSX.Eleme
   );
 }
 
-interface AccessCellProps extends AccessTableProps {
-  readonly role: AskedRole;
-  readonly action: RuleAction;
-}
-
 const VERDICT_NAMES = { allow: 'true', deny: 'false', depends: 'depends' } as const;
 
-function AccessCell({ tools, served, collection, role, action }: AccessCellProps): JSX.Element {
-  const { verdict, conditions } = accessOf(tools, role, { served, collection, action });
+function AccessWords({ verdict, conditions }: RoleAccess): JSX.Element {
   return (
     <>
       <span class={`value ${VERDICT_NAMES[verdict]}`}>{wording.accessWords[verdict]}</span>

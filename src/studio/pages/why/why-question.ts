@@ -1,4 +1,5 @@
-/** The question of the address, and its answer. */
+/** The question of the address, and its answer. A viewed caller is asked about unless it names another. */
+import { viewedCaller } from '../../app/viewed-caller.ts';
 import { transport } from '../../data/api-service.ts';
 import { askedCaller } from '../../data/asked-caller.ts';
 
@@ -50,7 +51,7 @@ export const whyQuestionOf = (collection: string, query: URLSearchParams): WhyQu
   collection,
   action: query.get('action') ?? 'read',
   record: query.get('record') ?? '',
-  as: query.get('as') ?? '',
+  as: query.get('as') ?? viewedCaller.value,
 });
 
 /** @param more the data of a create, or rules that are not saved */

@@ -1,0 +1,95 @@
+/** Who can, for one user, and for one record: asked of the service. */
+import type { JSX } from 'preact';
+import { schema } from '../../app/session-state.ts';
+import { Answered, useAnswer } from '../../parts/answer.tsx';
+import { ScrollTable } from '../../parts/scroll-table.tsx';
+import { wording } from '../../wording.ts';
+import { askMatrix } from '../policies/matrix-question.ts';
+import { RULE_ACTIONS, type RuleAction } from '../policies/rule-sets.ts';
+import { askWhy } from '../why/why-question.ts';
+import type { RoleAccess } from './role-access.ts';
+
+/** What the rules of an action leave open for the caller. */
+async function accessOfCaller(caller: string, collection: string, action: RuleAction): Promise<RoleAccess> {
+  const { allowed, rules } = await askWhy({ collection, action, record: '', as: caller });
+  if (allowed !== null) return { verdict: allowed ? 'allow' : 'deny', conditions: [] };
+  const open = rules.filter(({ residual }) => residual === 'depends');
+  return { verdict: 'depends', conditions: open.flatMap(({ when }) => when ?? []) };
+}
+
+interface CallerAccessProps {
+  readonly caller: string;
+  readonly collection: string;
+  readonly children: (access: RoleAccess) => JSX.Element;
+}
+
+/** The cells of a row of the table of roles. */
+export function CallerAccess({ caller, collection, children }: CallerAccessProps): JSX.Element {
+  const ask = () => Promise.all(RULE_ACTIONS.map((action) => accessOfCaller(caller, collection, action)));
+  const answer = useAnswer(`${collection} ${caller}`, ask);
+  if (answer === undefined || 'problem' in answer)
+    return (
+      <td colSpan={RULE_ACTIONS.length}>
+        <Answered answer={answer}>{() => null}</Answered>
+      </td>
+    );
+  return (
+    <>
+      {answer.value.map((access, i) => (
+        <td key={RULE_ACTIONS[i]}>{children(access)}</td>
+      ))}
+    </>
+  );
+}
+
+const RECORD_ACTIONS = RULE_ACTIONS.filter((action) => action !== 'create');
+
+interface RecordAccessProps {
+  readonly record: string;
+  readonly collection: string;
+  /** A caller beside the roles and a guest; empty: none. */
+  readonly caller: string;
+}
+
+export function RecordAccess({ record, collection, caller }: RecordAccessProps): JSX.Element {
+  const roles = (schema.value?.roles ?? []).map(({ name }) => name);
+  const callers = [...new Set([...(caller === '' ? [] : [caller]), ...roles, 'guest'])].slice(0, MOST_CALLERS);
+  const ask = () => {
+    const asked = RECORD_ACTIONS.map((action) => askMatrix({ collection, action, callers, ids: [record] }));
+    return Promise.all(asked);
+  };
+  const answer = useAnswer(`${collection} ${record} ${callers}`, ask);
+  return (
+    <section>
+      <h2>
+        {wording.record} <code>{record}</code>
+      </h2>
+      <Answered answer={answer}>
+        {(rows) => (
+          <ScrollTable
+            label={`${wording.record} ${record}`}
+            class="matrix"
+            titles={[wording.caller, ...RECORD_ACTIONS]}
+          >
+            {callers.map((name, i) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                {rows.map((each, k) => {
+                  const outcome = each[i]!.outcomes[0]!;
+                  return (
+                    <td key={RECORD_ACTIONS[k]}>
+                      <span class={`cell ${outcome}`}>{wording.outcomes[outcome]}</span>
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </ScrollTable>
+        )}
+      </Answered>
+    </section>
+  );
+}
+
+/** A question about records takes so many. */
+const MOST_CALLERS = 20;
