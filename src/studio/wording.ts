@@ -207,12 +207,14 @@ export const wording = {
   failedCheck: 'Check',
   who: 'Who can',
   whoHint:
-    'What each role may do, with the roles that it includes. A condition beside “depends” is decided for each record. A user and a record can be asked about within one collection.',
+    'What each role may do, with the roles that it includes. A condition beside “depends” is decided for each record. ' +
+    'A user and a record can be asked about within one collection.',
   everyCollection: 'Every collection',
   accessWords: { allow: 'yes', deny: 'no', depends: 'depends' },
   asAnother: 'As another',
   asHint:
-    'Every page then shows what this caller sees of what you see, until you end it. Below are the outcomes for the newest records that you may list. Each question is an event of the audit trail.',
+    'Every page then shows what this caller sees of what you see, until you end it. Below are the outcomes for the newest ' +
+    'records that you may list. Each question is an event of the audit trail.',
   youSeeAs: 'You see what this caller may see and do:',
   notAsAnother: 'This page shows what you see yourself, not what is seen by',
   nothingWritten: 'Nothing can be written meanwhile.',

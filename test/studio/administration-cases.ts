@@ -57,6 +57,29 @@ export function administrationCases(service: TestService, open: () => StudioPage
       await studio.visit('/studio/audit?event=no_such_event', 'main .empty');
     });
 
+    test('the Tab key reaches every control of every page, and shows where it is', async () => {
+      await studio.size(1440);
+      const { body } = await root!.client.post('/api/documents', { data: { title: 'Reached by keys' } });
+      const pages: readonly (readonly [path: string, ready: string])[] = [
+        [`/studio/data/documents?record=${body.data.id}`, '.record dd'],
+        ['/studio/policies/documents?rules=delete', '.cm-content'],
+        ['/studio/who?collection=documents', '.who td .value'],
+        ['/studio/as/documents?view=member', '.matrix tbody td'],
+        [`/studio/why/documents?action=delete&record=${id}`, '.verdict'],
+        ['/studio/tests', 'main textarea'],
+        ['/studio/files', 'main input'],
+        [`/studio/users?user=${ann!.id}`, '.account-form'],
+        ['/studio/keys', '.account-form'],
+        ['/studio/audit', '.events tbody tr'],
+        ['/studio/health', 'main td'],
+        ['/studio/api', 'main a'],
+      ];
+      for (const [path, ready] of pages) {
+        await studio.visit(path, ready);
+        expect([path, await studio.missedByTab()]).toEqual([path, []]);
+      }
+    });
+
     test('a record links to its explanation, and other users have neither page', async () => {
       await studio.size(1440);
       await studio.visit(`/studio/data/documents?record=${id}`, '.record .empty');

@@ -130,6 +130,38 @@ export class StudioPage {
     await this.page.send('Input.dispatchKeyEvent', { type: 'keyUp', key, modifiers });
   }
 
+  /** The controls of the page that the Tab key misses, and those whose focus is not visible. */
+  async missedByTab(): Promise<readonly string[]> {
+    const count = await this.page.evaluate<number>(`(() => {
+      globalThis.tabbed = [...document.querySelectorAll(${JSON.stringify(CONTROLS)})].filter((each) =>
+        each.tabIndex >= 0 && !each.disabled && each.checkVisibility({ visibilityProperty: true }));
+      tabbed.lost = 0;
+      globalThis.reached = new Set();
+      globalThis.unseen = new Set();
+      return tabbed.length;
+    })()`);
+    const note = `(() => {
+      const focused = document.activeElement;
+      // A field that is replaced leaves the focus to nothing, for a moment.
+      if (focused === document.body) return ++tabbed.lost > 2;
+      // A field of a time has a stop for each part.
+      if (focused === tabbed.last) return false;
+      tabbed.last = focused;
+      if (reached.has(focused)) return true;
+      reached.add(focused);
+      // An editor shows its focus some milliseconds later.
+      const isEditor = focused.closest('.cm-editor') !== null;
+      if (!isEditor && getComputedStyle(focused).outlineStyle === 'none') unseen.add(focused);
+      return false;
+    })()`;
+    for (let i = 0; i < count + MOST_OTHERS; i++) {
+      await this.press('Tab');
+      if (await this.page.evaluate<boolean>(note)) break;
+    }
+    return this.page.evaluate(`[...unseen, ...tabbed.filter((each) => each.isConnected && !reached.has(each))]
+      .map(({ outerHTML }) => outerHTML.slice(0, 120))`);
+  }
+
   async size(width: number): Promise<void> {
     await this.page.send('Emulation.setDeviceMetricsOverride', {
       width,
@@ -184,4 +216,8 @@ export class StudioPage {
 }
 
 const found = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}) !== null`;
+/** Elements that take the keyboard. */
+const CONTROLS = 'a[href], button, input, select, textarea, summary, [tabindex], [contenteditable="true"]';
+/** Parts that scroll take it as well. */
+const MOST_OTHERS = 20;
 const CODES: Readonly<Record<string, number>> = { Enter: 13, Escape: 27, ArrowDown: 40, ArrowRight: 39, Tab: 9 };

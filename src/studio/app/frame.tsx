@@ -6,7 +6,7 @@ import { ProblemNote } from '../parts/problem-note.tsx';
 import { wording } from '../wording.ts';
 import { CommandPalette, isPaletteOpen } from './command-palette.tsx';
 import { areKeysShown, StudioKeys } from './key-list.tsx';
-import { address, changedPath, pathTo, ROOT, VIEW } from './page-address.ts';
+import { address, changedPath, pathTo, ROOT, VIEWED_KEY } from './page-address.ts';
 import { openPages, PAGES } from './page-list.ts';
 import { density, isEditingOn, isOwnMachine, theme } from './preferences.ts';
 import { hasEnded, loadSession, schema, session, signOut } from './session-state.ts';
@@ -92,7 +92,7 @@ function ViewBar(): JSX.Element | null {
   return (
     <p class="as-bar" role="status">
       {isAsked ? wording.youSeeAs : wording.notAsAnother} <strong dir="auto">{caller}</strong>. {wording.nothingWritten}{' '}
-      <a href={changedPath({ [VIEW]: undefined })}>{wording.endAs}</a>
+      <a href={changedPath({ [VIEWED_KEY]: undefined })}>{wording.endAs}</a>
     </p>
   );
 }

@@ -22,14 +22,17 @@ function readAddress(): PageAddress {
 export const address = signal(readAddress());
 
 /** The key of the caller whom pages show; links inside the studio keep it. */
-export const VIEW = 'view';
+export const VIEWED_KEY = 'view';
 
 export type PageQuery = Readonly<Record<string, string | undefined>>;
 
 export function pathTo(page: string, subject?: string, query: PageQuery = {}): string {
   const search = new URLSearchParams();
-  const viewed = address.peek().query.get(VIEW) ?? undefined;
-  for (const [key, value] of Object.entries({ ...query, [VIEW]: VIEW in query ? query[VIEW] : viewed }))
+  const viewed = address.peek().query.get(VIEWED_KEY) ?? undefined;
+  for (const [key, value] of Object.entries({
+    ...query,
+    [VIEWED_KEY]: VIEWED_KEY in query ? query[VIEWED_KEY] : viewed,
+  }))
     if (value) search.set(key, value);
   const path = `${ROOT}/${page}${subject === undefined ? '' : `/${encodeURIComponent(subject)}`}`;
   return search.size === 0 ? path : `${path}?${search}`;

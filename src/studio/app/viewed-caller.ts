@@ -1,14 +1,14 @@
 /** "View as": another caller, about whom the pages ask. The address holds it, and nothing is written meanwhile. */
 import { computed } from '@preact/signals';
 import { wording } from '../wording.ts';
-import { address, VIEW } from './page-address.ts';
+import { address, VIEWED_KEY } from './page-address.ts';
 import { isEditingOn } from './preferences.ts';
 import { isAdminHere } from './session-state.ts';
 
 /** An email, an id, a role or `guest`; empty: the user who is signed in. */
-export const viewedCaller = computed(() => (isAdminHere.value ? (address.value.query.get(VIEW) ?? '') : ''));
+export const viewedCaller = computed(() => (isAdminHere.value ? (address.value.query.get(VIEWED_KEY) ?? '') : ''));
 
-export const mayWrite = computed(() => isEditingOn.value && viewedCaller.value === '');
+export const isWritingOn = computed(() => isEditingOn.value && viewedCaller.value === '');
 
 /** Why controls that write are greyed. */
 export const greyReason = computed(() => {

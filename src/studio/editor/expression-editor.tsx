@@ -39,8 +39,8 @@ interface ExpressionFieldProps extends ExpressionEditorProps {
   readonly issueList: string;
   /** For a text that is sent: the Enter key does not begin a line. */
   readonly onEnter?: () => void;
-  /** The field has the keyboard as soon as it is there. */
-  readonly isFocused?: boolean;
+  /** The field takes the keyboard as soon as it is there, if nothing else has it: it replaces a field that had it. */
+  readonly takesFocus?: boolean;
 }
 
 /** The text alone until the editor has loaded. */
@@ -63,7 +63,7 @@ export function ExpressionField({ tools, issues, issueList, ...shown }: Expressi
       onText: (text) => current.current.onText(text),
       ...(shown.onEnter !== undefined && { onEnter: () => current.current.onEnter?.() }),
     });
-    if (shown.isFocused === true) made.focus();
+    if (shown.takesFocus === true && document.activeElement === document.body) made.focus();
     field.current = made;
     return () => made.remove();
   }, [module, tools]);

@@ -3,17 +3,18 @@ import { useEffect, useState } from 'preact/hooks';
 
 export type PolicyTools = typeof import('./policy-tools.ts');
 
-/** A hook that gives the module, and undefined until it has loaded. A failure is not kept. */
-function loadedOnce<Module>(load: () => Promise<Module>): () => Module | undefined {
+/** A hook that gives the module, and undefined until it is wanted and has loaded. A failure is not kept. */
+function loadedOnce<Module>(load: () => Promise<Module>): (isWanted?: boolean) => Module | undefined {
   let loading: Promise<Module> | undefined;
-  return () => {
+  return (isWanted = true) => {
     const [module, setModule] = useState<Module>();
     useEffect(() => {
+      if (!isWanted) return;
       loading ??= load();
       loading.then(setModule, () => {
         loading = undefined;
       });
-    }, []);
+    }, [isWanted]);
     return module;
   };
 }

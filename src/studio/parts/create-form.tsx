@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem } from '../app/session-state.ts';
-import { greyReason, mayWrite } from '../app/viewed-caller.ts';
+import { greyReason, isWritingOn } from '../app/viewed-caller.ts';
 import type { ShownProblem } from '../data/problem-words.ts';
 import { ProblemNote } from './problem-note.tsx';
 
@@ -38,7 +38,7 @@ export function CreateForm({ title, action, onCreate, children }: CreateFormProp
       >
         {children}
         {problem !== undefined && <ProblemNote problem={problem} />}
-        <button type="submit" class="primary" disabled={!mayWrite.value} title={greyReason.value}>
+        <button type="submit" class="primary" disabled={!isWritingOn.value} title={greyReason.value}>
           {action}
         </button>
       </form>

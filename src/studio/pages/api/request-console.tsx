@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { hasEnded } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { mayWrite } from '../../app/viewed-caller.ts';
+import { isWritingOn } from '../../app/viewed-caller.ts';
 import { wording } from '../../wording.ts';
 import { ExplanationView } from '../why/explanation-view.tsx';
 import { askWhy, type WhyExplanation, type WhyQuestion } from '../why/why-question.ts';
@@ -39,7 +39,7 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
   const [answer, setAnswer] = useState<ConsoleAnswer>();
   const [decision, setDecision] = useState<RequestDecision>();
   const request: ConsoleRequest = { operation, values, body, file };
-  const isReady = mayWrite.value || !isWrite(operation);
+  const isReady = isWritingOn.value || !isWrite(operation);
   const send = async (): Promise<void> => {
     setSending(true);
     setAnswer(undefined);

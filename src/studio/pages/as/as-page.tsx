@@ -1,6 +1,6 @@
 /** "View as": what another caller may do with the records of a collection. */
 import type { JSX } from 'preact';
-import { address, goTo, pathTo, VIEW } from '../../app/page-address.ts';
+import { address, goTo, pathTo, VIEWED_KEY } from '../../app/page-address.ts';
 import { collectionNamed, schema } from '../../app/session-state.ts';
 import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
@@ -44,7 +44,7 @@ function CallerForm({ collection, as }: { readonly collection: string; readonly 
       onSubmit={(event) => {
         event.preventDefault();
         const given = new FormData(event.currentTarget);
-        goTo(pathTo('as', String(given.get('collection')), { [VIEW]: String(given.get('as')).trim() }));
+        goTo(pathTo('as', String(given.get('collection')), { [VIEWED_KEY]: String(given.get('as')).trim() }));
       }}
     >
       <label>

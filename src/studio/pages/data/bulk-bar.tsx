@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { greyReason, mayWrite } from '../../app/viewed-caller.ts';
+import { greyReason, isWritingOn } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
@@ -39,7 +39,7 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
       setProblem(noteProblem(error));
     }
   };
-  const off = { disabled: !mayWrite.value, title: greyReason.value };
+  const off = { disabled: !isWritingOn.value, title: greyReason.value };
   return (
     <section class="bulk-bar" aria-label={wording.selection}>
       <strong role="status">{`${records.length} ${wording.selected}`}</strong>

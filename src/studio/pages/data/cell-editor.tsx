@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { changeQuery } from '../../app/page-address.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { mayWrite } from '../../app/viewed-caller.ts';
+import { isWritingOn } from '../../app/viewed-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../wording.ts';
 import { type FormDraft, type FormMember, formMembersOf, keepDraft } from './form/form-draft.ts';
@@ -19,7 +19,8 @@ export function editedMember(
   column: GridColumn | undefined,
   record: StudioRecord | undefined,
 ): FormMember | undefined {
-  if (!mayWrite.value || record?.can?.update === false || record?.[column?.name ?? ''] === undefined) return undefined;
+  if (!isWritingOn.value || record?.can?.update === false || record?.[column?.name ?? ''] === undefined)
+    return undefined;
   const member = formMembersOf(collection).find(({ name }) => name === column?.name);
   return member !== undefined && 'kind' in member && member.kind !== 'belongs_to' ? undefined : member;
 }

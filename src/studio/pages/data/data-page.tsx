@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { onPageKey } from '../../app/page-keys.ts';
 import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
-import { greyReason, mayWrite, viewedCaller } from '../../app/viewed-caller.ts';
+import { greyReason, isWritingOn, viewedCaller } from '../../app/viewed-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
@@ -197,7 +197,7 @@ function NoRecords({ search: { collection, filter }, isLoading }: NoRecordsProps
   return (
     <>
       <p>{wording.noRecords}</p>
-      {collection.kind === 'plain' && collection.can.create && mayWrite.value && (
+      {collection.kind === 'plain' && collection.can.create && isWritingOn.value && (
         <p>
           <button type="button" onClick={openForm}>
             {wording.createFirst}
@@ -232,7 +232,7 @@ function useSelection(records: readonly StudioRecord[]): ChosenRecords {
 const openForm = (): void => changeQuery({ record: NEW_RECORD });
 
 function CreateButton({ collection }: { readonly collection: ServedCollection }): JSX.Element | null {
-  const isPossible = collection.can.create && mayWrite.value;
+  const isPossible = collection.can.create && isWritingOn.value;
   useEffect(() => onPageKey('n', () => isPossible && openForm()));
   // A file is made by its upload, a user by a registration.
   if (collection.kind !== 'plain') return null;

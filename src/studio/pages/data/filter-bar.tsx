@@ -5,7 +5,7 @@ import { onPageKey } from '../../app/page-keys.ts';
 import { schema } from '../../app/session-state.ts';
 import { leadsToOne, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
 import { ExpressionField, IssueList } from '../../editor/expression-editor.tsx';
-import { useCodeField, usePolicyTools } from '../../editor/load-editor.ts';
+import { type PolicyTools, useCodeField, usePolicyTools } from '../../editor/load-editor.ts';
 import type { PolicyPlace } from '../../editor/policy-tools.ts';
 import { wording } from '../../wording.ts';
 import { operatorsFor, takesValue, termOf, termsOf } from './filter-terms.ts';
@@ -20,6 +20,7 @@ interface FilterBarProps {
 export function FilterBar({ collection, filter, problem, onFilter }: FilterBarProps): JSX.Element {
   const [text, setText] = useState(filter);
   const [isUsed, setIsUsed] = useState(false);
+  const [tools, isEditorThere] = [usePolicyTools(isUsed), useCodeField(isUsed) !== undefined];
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => setText(filter), [filter]);
   useEffect(() => onPageKey('/', () => focusText(form.current)), []);
@@ -34,8 +35,8 @@ export function FilterBar({ collection, filter, problem, onFilter }: FilterBarPr
           onFilter(text.trim());
         }}
       >
-        {isUsed ? (
-          <WrittenFilter {...{ collection, text, setText, problem }} onEnter={() => onFilter(text.trim())} />
+        {tools !== undefined && isEditorThere ? (
+          <WrittenFilter {...{ collection, text, setText, tools }} onEnter={() => onFilter(text.trim())} />
         ) : (
           <PlainFilter {...{ text, setText, problem }} onUse={() => setIsUsed(true)} />
         )}
@@ -90,29 +91,21 @@ function PlainFilter({ text, setText, problem, onUse }: FilterTextProps & { read
   );
 }
 
-interface WrittenFilterProps extends FilterTextProps {
+interface WrittenFilterProps extends Omit<FilterTextProps, 'problem'> {
   readonly collection: ServedCollection;
+  readonly tools: PolicyTools;
   readonly onEnter: () => void;
 }
 
-/** With completion, and errors as a person types. A plain field until these have loaded. */
-function WrittenFilter({ collection, text, setText, problem, onEnter }: WrittenFilterProps): JSX.Element {
-  const [tools, module] = [usePolicyTools(), useCodeField()];
-  const plain = useRef<HTMLDivElement>(null);
+/** With completion, and errors as a person types. */
+function WrittenFilter({ collection, text, setText, tools, onEnter }: WrittenFilterProps): JSX.Element {
   const id = useId();
   const catalog = schema.value!.catalog;
   const place: PolicyPlace = { catalog, collection: collection.name, action: 'filter' };
   const issues = useMemo(
-    () => (text.trim() === '' ? [] : (tools?.issuesOf(text, place) ?? [])),
+    () => (text.trim() === '' ? [] : tools.issuesOf(text, place)),
     [tools, text, catalog, collection.name],
   );
-  useEffect(() => plain.current?.querySelector('input')?.focus(), []);
-  if (tools === undefined || module === undefined)
-    return (
-      <div ref={plain}>
-        <PlainFilter {...{ text, setText, problem }} onUse={() => undefined} />
-      </div>
-    );
   return (
     <div class="written" role="group" aria-label={wording.filter}>
       <ExpressionField
@@ -120,7 +113,7 @@ function WrittenFilter({ collection, text, setText, problem, onEnter }: WrittenF
         label={wording.filter}
         issueList={id}
         onText={setText}
-        isFocused
+        takesFocus
       />
       <IssueList id={id} text={text} issues={issues} onText={setText} />
     </div>

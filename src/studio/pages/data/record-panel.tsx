@@ -6,7 +6,7 @@ import { changeQuery, pathTo } from '../../app/page-address.ts';
 import { onPageKey } from '../../app/page-keys.ts';
 import { collectionNamed, isAdminHere, noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { greyReason, mayWrite, viewedCaller } from '../../app/viewed-caller.ts';
+import { greyReason, isWritingOn, viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import type { ServedCollection, ServedRelation } from '../../data/schema-answer.ts';
@@ -19,7 +19,7 @@ import { newestEvent, noteRecord } from './record-events.ts';
 import { gridColumnsOf, type StudioRecord } from './record-query.ts';
 import { type OpenRecord, openRecord, type TaggedRecord } from './record-reader.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
-import { readBy } from './viewed-records.ts';
+import { readableBy } from './viewed-records.ts';
 
 /** In the address instead of an id: the form of a new record. */
 export const NEW_RECORD = 'new';
@@ -107,7 +107,7 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
   const can = useCapabilities(collection, open);
   // The form saves over the version with which it began, not over a newer one of the feed.
   const [edited, setEdited] = useState<TaggedRecord>();
-  const mayEdit = mayWrite.value && can !== undefined && can.update !== false;
+  const mayEdit = isWritingOn.value && can !== undefined && can.update !== false;
   const edit = (): void => {
     if (mayEdit && open !== undefined && !('problem' in open)) setEdited(open);
   };
@@ -166,7 +166,7 @@ function ShownMembers(props: RecordMembersProps): JSX.Element {
 }
 
 function ViewedMembers({ collection, record, viewed }: RecordMembersProps & { readonly viewed: string }): JSX.Element {
-  const answer = useAnswer(String(record.id), () => readBy(viewed, collection, record));
+  const answer = useAnswer(String(record.id), () => readableBy(viewed, collection, record));
   return (
     <Answered answer={answer}>
       {(read) =>
@@ -211,7 +211,7 @@ function DeleteButton({ collection, open, isAllowed, onDeleted }: DeleteButtonPr
     <>
       <button
         type="button"
-        disabled={!mayWrite.value || isAllowed !== true}
+        disabled={!isWritingOn.value || isAllowed !== true}
         title={greyedBecause(isAllowed, wording.deleteForbidden)}
         onClick={() => setAsking(true)}
       >

@@ -28,7 +28,7 @@ function ruledMembers({ fields, relations }: ServedCollection): Readonly<Record<
 }
 
 /** Undefined: the caller may not read the record. Without the members that rules hide, and related records. */
-export async function readBy(
+export async function readableBy(
   caller: string,
   collection: ServedCollection,
   { expand, ...record }: StudioRecord,

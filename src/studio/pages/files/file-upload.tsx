@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
-import { greyReason, mayWrite } from '../../app/viewed-caller.ts';
+import { greyReason, isWritingOn } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
@@ -33,7 +33,7 @@ export function FileUpload({ onUploaded }: { readonly onUploaded: () => void }):
     }
   };
   const sendAll = (list: FileList | null | undefined): void => {
-    if (!mayWrite.value) return;
+    if (!isWritingOn.value) return;
     for (const [i, file] of [...(list ?? [])].entries()) void send(file, Date.now() * 100 + i);
   };
   return (
@@ -51,7 +51,7 @@ export function FileUpload({ onUploaded }: { readonly onUploaded: () => void }):
         <input
           type="file"
           multiple
-          disabled={!mayWrite.value}
+          disabled={!isWritingOn.value}
           onChange={(event) => {
             sendAll(event.currentTarget.files);
             event.currentTarget.value = '';

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { greyReason, mayWrite } from '../../app/viewed-caller.ts';
+import { greyReason, isWritingOn } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
@@ -84,7 +84,7 @@ function shownLimit({ limit, publishable, addresses, origins }: ApiKey): string 
 }
 
 function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
-  const off = { disabled: !mayWrite.value, title: greyReason.value };
+  const off = { disabled: !isWritingOn.value, title: greyReason.value };
   return (
     <ScrollTable
       label={wording.apiKeys}

@@ -24,9 +24,13 @@ const listIn = (key: string): readonly string[] => (address.value.query.get(key)
 
 /** The viewed caller, the callers of the address, then the roles, and a guest. */
 export function tableCallers(): readonly string[] {
-  const viewed = viewedCaller.value === '' ? [] : [viewedCaller.value];
+  return callersAfter([viewedCaller.value, ...listIn('callers')]);
+}
+
+/** These callers but empty names, then the roles, and a guest, as many as a question takes. */
+export function callersAfter(named: readonly string[]): readonly string[] {
   const roles = (schema.value?.roles ?? []).map(({ name }) => name);
-  return [...new Set([...viewed, ...listIn('callers'), ...roles, 'guest'])].slice(0, MOST_CALLERS);
+  return [...new Set([...named.filter(Boolean), ...roles, 'guest'])].slice(0, MOST_CALLERS);
 }
 
 /** The records of the address, then the newest that the administrator may list. */

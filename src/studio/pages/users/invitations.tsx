@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { mayWrite } from '../../app/viewed-caller.ts';
+import { isWritingOn } from '../../app/viewed-caller.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { CreateForm } from '../../parts/create-form.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
@@ -63,7 +63,7 @@ function InvitationTable({ invitations, onChange }: InvitationTableProps): JSX.E
             <button
               type="button"
               aria-label={`${wording.removeTerm}: ${email}`}
-              disabled={!mayWrite.value}
+              disabled={!isWritingOn.value}
               onClick={() => remove(id)}
             >
               {wording.removeTerm}

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../app/page-address.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { greyReason, mayWrite } from '../../app/viewed-caller.ts';
+import { greyReason, isWritingOn } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
@@ -79,7 +79,7 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
 }
 
 const offWhileReadOnly = () => ({
-  disabled: !mayWrite.value,
+  disabled: !isWritingOn.value,
   title: greyReason.value,
 });
 

@@ -1,11 +1,11 @@
 /** Who can, for one user, and for one record: asked of the service. */
 import type { JSX } from 'preact';
-import { schema } from '../../app/session-state.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { askMatrix } from '../policies/matrix-question.ts';
 import { RULE_ACTIONS, type RuleAction } from '../policies/rule-sets.ts';
+import { callersAfter } from '../policies/table-subjects.tsx';
 import { askWhy } from '../why/why-question.ts';
 import type { RoleAccess } from './role-access.ts';
 
@@ -52,8 +52,7 @@ interface RecordAccessProps {
 }
 
 export function RecordAccess({ record, collection, caller }: RecordAccessProps): JSX.Element {
-  const roles = (schema.value?.roles ?? []).map(({ name }) => name);
-  const callers = [...new Set([...(caller === '' ? [] : [caller]), ...roles, 'guest'])].slice(0, MOST_CALLERS);
+  const callers = callersAfter([caller]);
   const ask = () => {
     const asked = RECORD_ACTIONS.map((action) => askMatrix({ collection, action, callers, ids: [record] }));
     return Promise.all(asked);
@@ -90,6 +89,3 @@ export function RecordAccess({ record, collection, caller }: RecordAccessProps):
     </section>
   );
 }
-
-/** A question about records takes so many. */
-const MOST_CALLERS = 20;
