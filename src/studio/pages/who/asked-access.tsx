@@ -9,7 +9,7 @@ import { callersAfter } from '../policies/table-subjects.tsx';
 import { askWhy } from '../why/why-question.ts';
 import type { RoleAccess } from './role-access.ts';
 
-/** What the rules of an action leave open for the caller. */
+/** The part of an action that its rules leave open for the caller. */
 async function accessOfCaller(caller: string, collection: string, action: RuleAction): Promise<RoleAccess> {
   const { allowed, rules } = await askWhy({ collection, action, record: '', as: caller });
   if (allowed !== null) return { verdict: allowed ? 'allow' : 'deny', conditions: [] };
