@@ -22,7 +22,7 @@ export interface StudioPage {
   /** Pressed after `g`. */
   readonly key: string;
   readonly adminOnly?: true;
-  /** What it shows is about the viewed caller. */
+  /** The page is about the viewed caller. */
   readonly asksAsViewed?: true;
   readonly component: ComponentType;
 }

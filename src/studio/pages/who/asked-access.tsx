@@ -1,4 +1,4 @@
-/** Who can, for one user, and for one record: asked of the service. */
+/** The access of one user, and to one record: asked of the service. */
 import type { JSX } from 'preact';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
