@@ -187,9 +187,11 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
         SELECT id, '${random.pick(tags)}' FROM items${i} WHERE id = '${random.pick(items)}' ON CONFLICT DO NOTHING`;
     case 18:
       if (random.chance(0.15)) return `TRUNCATE ${random.pick([`covers${i}`, `items${i}__tags`])}`;
-      return random.chance(0.5)
-        ? `DELETE FROM items${i}__tags WHERE member_id = '${random.pick(tags)}'`
-        : `UPDATE covers${i} SET item_id = NULL WHERE shown`;
+      return random.pick([
+        `DELETE FROM items${i}__tags WHERE member_id = '${random.pick(tags)}'`,
+        `UPDATE covers${i} SET item_id = NULL WHERE shown`,
+        coverMove(random, i, pools),
+      ]);
     default:
       if (random.chance(0.5)) return coverMove(random, i, pools);
       // A partner whose readability alone changes makes no event.

@@ -192,7 +192,9 @@ export class FeedFuzz {
     // Subscribers who see the same share a group, and those who nearly do must not.
     const watchers = [0, 1, 2, 0].map((caller) => {
       const fields = random.chance(0.3) ? ['n', 'secret', 'cover'] : undefined;
-      const filter = random.chance(0.6) ? shared : random.pick(FILTERS);
+      // A filter may hide what the rule shows, or reset the stream whenever a record changes.
+      const isWhole = caller > 0 && random.chance(0.5);
+      const filter = isWhole ? undefined : random.chance(0.6) ? shared : random.pick(FILTERS);
       const access = () => this.#callers[caller]!.ask(collection);
       return new Watcher(grounds, { collection, caller, access, filter, fields });
     });
@@ -305,7 +307,8 @@ export class FeedFuzz {
   async #disturb(world: CommittedWorld): Promise<void> {
     const { random, watchers, i } = world;
     const { db, schema } = this.#world;
-    if (random.chance(0.08)) await this.#changeCaller(world);
+    const readsCaller = this.#world.policies[i]!.includes('auth.team');
+    if (random.chance(readsCaller ? 0.3 : 0.08)) await this.#changeCaller(world);
     if (random.chance(0.04) && db.kind === 'postgres') {
       world.log.push('-- LISTEN is lost');
       await db.rows(LOSE_LISTEN);

@@ -43,6 +43,8 @@ export class Watcher {
   #past: (readonly [string, ReadonlyMap<string, string>])[] = [];
   /** The commits since the last quiet moment. */
   readonly #commits = new CountedCommits();
+  /** The positions of the present stream. */
+  readonly #ids = new Set<string>();
   #stream: NodeStream | undefined;
   #node: FeedNode | undefined;
   #mustList = true;
@@ -66,6 +68,7 @@ export class Watcher {
     });
     this.#node = node;
     this.#commits.forget();
+    this.#ids.clear();
     this.#mustList ||= this.#position === undefined;
     const { access: _, ...subscription } = this.#watching;
     this.#stream = await node.subscribe({ ...subscription, since: this.#position }, (event) => {
@@ -140,6 +143,8 @@ export class Watcher {
       const data = JSON.parse(`{${text}}`);
       const isRaced = !isStill;
       this.events++;
+      if (this.#ids.has(position)) return `two events of a stream have one id, the second a ${type}: ${text}`;
+      this.#ids.add(position);
       this.#position = position;
       if (type === 'reset') {
         this.resets++;
