@@ -54,9 +54,9 @@ export const overridingIds = (collection: Collection): Sql =>
 
 /** The sequence goes on after the greatest id that an import has given. */
 export async function passGivenIds(q: Queryable, schema: Schema, collection: Collection): Promise<void> {
-  if (!madeByDatabase(collection)) return;
   const { name, table } = collection;
-  const { column } = keyOf(collection);
+  const { column, kind } = keyOf(collection);
+  if (!madeByDatabase(collection) || kind !== 'int') return;
   const records = everyTenant(schema).from(name, 't');
   await q.rows(sql`
     SELECT setval(s.name::regclass, t.last)

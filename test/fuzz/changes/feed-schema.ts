@@ -52,10 +52,14 @@ collections:
   tags: { changes: true, fields: { name: string }, access: { read: '@record.name != "c"' } }
 ${policies.map(collectionsOf).join('')}`;
 
+/** Ids that look alike, in columns of another type. */
+const KEYS = ['{ type: uuid }', '{ type: string, made_by: database }'];
+
 function collectionsOf(policy: string, i: number): string {
   return `
   items${i}:
     changes: true
+    id: ${KEYS[i % KEYS.length]}
     fields:
       n: int
       label: string

@@ -18,6 +18,9 @@ collections:
       pilot: { kind: belongs_to, collection: users }
       partners: { kind: many_to_many, collection: airlines }
       follows: { kind: many_to_many, collection: flights }
+  ints: { id: { type: int }, fields: { code: string } }
+  strings: { id: { type: string, made_by: database }, fields: { code: string } }
+  uuids: { id: { type: uuid, made_by: database }, fields: { code: string } }
 `;
 type Members = Readonly<Record<string, unknown>>;
 
@@ -59,6 +62,18 @@ describe.each(ONE_KIND)('references by a unique field (%s)', (kind) => {
     ]);
   });
   afterAll(() => db?.close());
+
+  it.each([
+    ['ints', 7],
+    ['strings', '7'],
+    ['uuids', '01900000-0000-7000-8000-000000000007'],
+  ])('ids of %s that the file has are kept, and the database makes the others', async (collection, id) => {
+    expect(await imported(collection, [{ id, code: 'own' }])).toMatchObject({ created: 1 });
+    expect(await imported(collection, [{ code: 'made' }])).toMatchObject({ created: 1 });
+    const rows = await db.rows(raw(`SELECT id::text FROM ${collection} ORDER BY code`));
+    expect(rows[1]).toEqual([String(id)]);
+    if (collection === 'ints') expect(rows[0]).toEqual(['8']);
+  });
 
   it('stored records and those of the file are found by the field, lists too', async () => {
     const records = [
