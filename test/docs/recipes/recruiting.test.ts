@@ -215,6 +215,9 @@ describeOnOne(
       await page.shows('#application [role=alert]', 'a rejection needs a reason');
       await page.submit('#application #move', { stage: 'screening' });
       await page.shows('#board section[aria-label=screening] li', 'Tess');
+      await page.submit('#invite form', { email: 'ines@example.org', role: 'interviewer' });
+      await page.press('#people li', 'ines@example.org', 'Withdraw');
+      await view.page.until(`!document.querySelector('#people').textContent.includes('ines@example.org')`);
       await page.signOut();
 
       // An agency that is invited to nothing sees no organisation.

@@ -87,7 +87,7 @@ async function draw() {
     drawJob(isRecruiter),
     drawBoard(),
     isRecruiter && drawInbox(),
-    role !== undefined && drawPeople(),
+    role !== undefined && drawPeople(isRecruiter),
   ]);
 }
 
@@ -111,8 +111,8 @@ async function drawInvitations() {
       element(
         'li',
         {},
-        element('span', {}, 'Verify your address to see invitations: the mail has a link.'),
-        button('Send it again', () => client.account.requestVerification(), { className: 'quiet' }),
+        element('span', {}, 'Verify your address to see invitations, by the link of a mail.'),
+        button('Send the mail', () => client.account.requestVerification(), { className: 'quiet' }),
       ),
     );
   find('#joining').hidden = cards.length === 0;
@@ -209,7 +209,7 @@ async function drawNotes() {
   );
 }
 
-async function drawPeople() {
+async function drawPeople(isRecruiter) {
   const { data } = await memberships.query({
     filter: 'organisation = $of and active',
     params: { of: organisation.id },
@@ -237,7 +237,26 @@ async function drawPeople() {
           }),
     ),
   );
-  fill(find('#people ul'), cards);
+  fill(find('#people ul'), [...cards, ...(isRecruiter ? await invited() : [])]);
+}
+
+/** The invitations that wait. */
+async function invited() {
+  const { data } = await invitations.query({
+    filter: 'organisation = $organisation and expires_at > @now and count(memberships) = 0',
+    params: { organisation: organisation.id },
+    sort: ['id'],
+    limit: 100,
+  });
+  return data.map(({ id, email, role }) =>
+    element(
+      'li',
+      {},
+      element('strong', {}, email),
+      element('span', {}, `invited as ${role}`),
+      button('Withdraw', () => invitations.delete(id), { className: 'quiet' }),
+    ),
+  );
 }
 
 onSubmit('#found form', ({ name }) =>
