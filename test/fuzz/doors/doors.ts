@@ -119,7 +119,8 @@ class Session {
     const upsert = this.#random.chance(UPSERTS) ? this.#upsert(before) : undefined;
     let write: Write = upsert?.write ?? this.#write(before);
     const request = this.#request(write, before);
-    const rules = this.#rulesFor({ data: before, write });
+    const kept = upsert?.holder && upsert.field.name;
+    const rules = this.#rulesFor({ data: before, write, kept });
     const standing = { catalog: this.#stocked.schema, data: before, request, rules };
     this.#isByFilter =
       upsert === undefined &&
@@ -776,6 +777,7 @@ class Session {
     { action, about }: { readonly action: MemberAction; readonly about: About },
   ): readonly RandomRule[] | undefined {
     const declared = this.#stocked.schema.collections.get(collection)!.memberAccess.get(member);
+    if (action === 'update' && member === about.kept && declared?.update && this.#random.chance(0.3)) return [];
     if (declared?.[action] === undefined || !this.#hasMemberRules || this.#random.chance(0.3)) return undefined;
     if (this.#random.chance(0.1)) return [];
     if (action === 'read' && PLAIN.includes(collection) && this.#random.chance(0.12))
@@ -895,6 +897,8 @@ class Session {
 interface About {
   readonly data: Data;
   readonly write: Write;
+  /** The field by which an upsert finds its record, whose value it keeps. */
+  readonly kept?: string | undefined;
 }
 
 const IS_OPEN: Expr = {

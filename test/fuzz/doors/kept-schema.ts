@@ -12,6 +12,7 @@ const UNIQUE = [
   true,
   { ignore_case: true },
   { within: 'size' },
+  { within: 'size' },
   { within: 'size', ignore_case: true },
   { where: IS_OPEN },
   { where: IS_OPEN, ignore_case: true },
@@ -33,9 +34,9 @@ export function withKept(text: string, names: readonly string[], random: Random)
   const keeps = random.chance(0.5);
   for (const name of names) {
     const collection = file.collections[name]!;
-    const access = () => (random.chance(0.35) ? { access: { read: true, write: true } } : {});
+    const access = (share = 0.35) => (random.chance(share) ? { access: { read: true, write: true } } : {});
     const { fields } = collection;
-    if (random.chance(0.7)) fields[SLUG] = { type: 'string', max: 40, unique: random.pick(UNIQUE), ...access() };
+    if (random.chance(0.7)) fields[SLUG] = { type: 'string', max: 40, unique: random.pick(UNIQUE), ...access(0.6) };
     const hasPeriod = random.chance(0.4);
     if (hasPeriod) for (const field of [FROM, TO]) fields[field] = { type: 'int', ...access() };
     Object.assign(collection, hasPeriod && { no_overlap: randomExclusion(random) });

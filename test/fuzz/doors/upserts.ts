@@ -35,7 +35,7 @@ export function randomUpsert(
   const near = holding.length > 0 && random.chance(0.75) ? random.pick(holding) : undefined;
   const { fields } = collections.get(collection)!;
   // The same value within other members is another key.
-  const place = random.chance(0.7) ? near : undefined;
+  const place = random.chance(0.5) ? near : undefined;
   const within = membersWithin(field).map((name) => [name, place?.[name] ?? writableValue(fields.get(name)!, random)]);
   const value = near === undefined ? writableValue(field, random) : inSomeCase(String(near[SLUG]), random);
   const key: Row = { ...Object.fromEntries(within), [SLUG]: value };
