@@ -29,8 +29,8 @@ export const FEED_FAULTS: readonly Fault[] = [
   fault(
     EVENTS,
     'a record leaves that was not listed',
-    /return wasListed \? \{ type: 'leave'/,
-    "return before !== undefined ? { type: 'leave'",
+    /if \(!wasListed && !isListed\) return undefined;([\s\S]*?)return wasListed \?/,
+    '$1return before !== undefined ?',
   ),
   fault(
     EVENTS,
