@@ -100,12 +100,13 @@ class Loader implements Related {
     this.#without = without;
   }
 
+  // An id that is an int is a number in rows.
   one(collection: string, id: string): Row | undefined {
-    return this.#ones.get(collection)?.get(id);
+    return this.#ones.get(collection)?.get(String(id));
   }
 
   many(collection: string, relation: string, id: string): readonly Row[] {
-    return this.#manys.get(collection)?.get(relation)?.get(id) ?? NONE_FOUND;
+    return this.#manys.get(collection)?.get(relation)?.get(String(id)) ?? NONE_FOUND;
   }
 
   async load(collection: string, { rows, isWritten, needs }: Level): Promise<void> {

@@ -21,6 +21,15 @@ collections:
     fields: { number: int }
     relations: { shop: { kind: belongs_to, collection: shops, on_delete: cascade }, before: { kind: belongs_to, collection: orders } }
     access: { view: '@record.id = @record.number or @record.number is null', create: true, update: true, delete: true }
+  steps:
+    id: { type: int, made_by: caller }
+    relations:
+      above: { kind: belongs_to, collection: steps }
+      below: { kind: has_many, collection: steps, via: above }
+    access:
+      view: true
+      create: true
+      delete: '@record.above.above is not null and any(@record.above.below as b, b.id = @record.id)'
   folders:
     id: { type: string, made_by: caller }
     history: true
@@ -156,6 +165,26 @@ describeOnBoth(
       ]);
       const { status, body, text } = await root.client.get('/api/folders/low/history');
       expect([status, body.data?.map(({ action }: { action: string }) => action)], text).toEqual([200, ['create']]);
+    });
+
+    test('an explanation finds the related records of numbers', async () => {
+      const root = await service.user('admin');
+      const explained: unknown[] = [];
+      for (const [id, above] of [
+        [1, null],
+        [2, 1],
+        [3, 2],
+      ]) {
+        await root.client.post('/api/steps', { data: { id, above } });
+        const { body, text } = await root.client.post('/api/_explain', {
+          collection: 'steps',
+          action: 'delete',
+          id,
+          as: root.id,
+        });
+        explained.push(body.data?.allowed ?? text);
+      }
+      expect(explained).toEqual([false, false, true]);
     });
 
     test('an answer that is kept under a key goes with its record', async () => {
