@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Audience } from '../../src/changes/audience.ts';
 import { decide } from '../../src/policy/access.ts';
+import { compileFilter } from '../../src/policy/filters/filter.ts';
 import { Store } from '../../src/records/access-context.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
 import { schemaOf } from '../support/store-world.ts';
@@ -9,7 +10,7 @@ import { schemaOf } from '../support/store-world.ts';
 const ME = '00000001-0000-4000-8000-000000000000';
 const TEAM = '00000002-0000-4000-8000-000000000000';
 
-function audienceOf(list: string): Audience {
+function worldOf(list: string) {
   const schema = schemaOf(`
 collections:
   users: { relations: { team: { kind: belongs_to, collection: teams } } }
@@ -29,8 +30,15 @@ collections:
     access: { list: '${list}' }
 `);
   const caller = new FeedCaller(schema, { id: ME, roles: [], team: TEAM }, decide);
-  return new Audience(new Store({} as never, schema), caller.ask('notes'), { filters: [] });
+  const store = new Store({} as never, schema);
+  const audience = (text?: string): Audience => {
+    const { filter } = compileFilter(text ?? 'id is not null', { catalog: schema, collection: 'notes', params: {} });
+    return new Audience(store, caller.ask('notes'), { filters: text === undefined ? [] : [filter!] });
+  };
+  return { store, audience };
 }
+
+const audienceOf = (list: string): Audience => worldOf(list).audience();
 
 describe('the pins of an audience', () => {
   const owner = { member: 'owner', values: [ME] };
@@ -49,6 +57,23 @@ describe('the pins of an audience', () => {
   ])('%s', (rule, pins) => {
     expect(audienceOf(rule).pins).toEqual(pins);
   });
+});
+
+it('has another key for each filter, by its shape and by its values', () => {
+  const { audience } = worldOf('true');
+  const keys = [undefined, 'n = 1', 'n = 2', 'n > 1', 'n = 1'].map((filter) => audience(filter).key);
+  expect([new Set(keys).size, keys.at(-1)]).toEqual([4, keys[1]]);
+});
+
+it('shows a member of an earlier state where the rule holds for that state and for the newest', () => {
+  const { store, audience } = worldOf('true');
+  const [related, shape] = [{ one: () => undefined, many: () => [] }, store.shape('notes')];
+  const state = (n: string) => {
+    const cells = [ME, '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00', n, '5', 'a', `s${n}`, null, null];
+    return { cells, row: shape.row(cells) };
+  };
+  const shown = (then: string, now: string) => JSON.parse(audience().text(state(then), state(now), related)).secret;
+  expect([shown('1', '1'), shown('2', '1'), shown('1', '2')]).toEqual(['s1', undefined, undefined]);
 });
 
 describe('related rows', () => {
