@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { pruneHistory } from '../../../src/records/history.ts';
 import { ident, raw, type Sql, sql, uuid } from '../../../src/sql.ts';
 import { TENANT } from '../../support/distributed-schema.ts';
-import { describeRoutes, type User } from '../../support/service.ts';
+import { describeOnOne, describeRoutes, type User } from '../../support/service.ts';
 
 const OF_TENANT = raw(` AND _tenant = '${TENANT}'`);
 
@@ -320,4 +320,47 @@ describeRoutes(
     });
   },
   { schema: SCHEMA },
+);
+
+describeOnOne(
+  'histories of records with int keys',
+  (service) => {
+    test('rules of members read the records that a state refers to', async () => {
+      const { client } = await service.user();
+      const make = async (collection: string, data: object): Promise<number> =>
+        (await client.post(`/api/${collection}`, { data })).body.data.id;
+      const shelf = await make('shelves', { open: true });
+      await make('labels', { shelf });
+      const box = await make('boxes', { shelf, shown: 'a', hidden: 'b', counted: 'c' });
+      const { body } = await client.get(`/api/boxes/${box}/history`);
+      expect(body.data).toMatchObject([{ action: 'create', after: { id: box, shelf, shown: 'a', counted: 'c' } }]);
+      expect(body.data[0].after).not.toHaveProperty('hidden');
+    });
+  },
+  {
+    schema: `
+roles: { member: {}, admin: {} }
+register: { roles: [member] }
+collections:
+  users: { access: { view: true } }
+  shelves:
+    id: { type: int }
+    fields: { open: bool }
+    relations: { labels: { kind: has_many, collection: labels, via: shelf } }
+    access: { view: true, create: true }
+  labels:
+    id: { type: int }
+    relations: { shelf: { kind: belongs_to, collection: shelves, required: true } }
+    access: { view: true, create: true }
+  boxes:
+    id: { type: int }
+    history: true
+    fields:
+      shown: { type: string, access: { read: '@record.shelf.open = true' } }
+      hidden: { type: string, access: { read: '@record.shelf.open is null' } }
+      counted: { type: string, access: { read: 'count(@record.shelf.labels) = 1' } }
+    relations: { shelf: { kind: belongs_to, collection: shelves, required: true } }
+    access: { view: true, create: true }
+`,
+  },
 );
