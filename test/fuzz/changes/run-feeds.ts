@@ -359,6 +359,7 @@ export class FeedFuzz {
     // Each record has another text, which only the new rules decide on; some come to the team.
     const n = 'CASE n WHEN 2 THEN 3 ELSE coalesce(4 - n, 1) END';
     await write(this.#world.db, `UPDATE items${i} SET n = ${n}`, log);
+    for (const watcher of watchers) await watcher.noteList();
     await write(
       this.#world.db,
       `UPDATE items${i} SET team_id = '${TEAM}' WHERE ${random.pick(['flag', 'n < 3'])}`,
