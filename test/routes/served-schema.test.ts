@@ -53,7 +53,7 @@ describeOnOne(
       expect(placed(price.rules.read)).toEqual([undefined, `'@record.text = "it''s"'`]);
       expect(Object.keys(price.rules)).toEqual(['read']);
       const own = await ann.client.get('/api/_schema');
-      expect(Object.keys(own.body.data)).toEqual(['collections', 'me']);
+      expect(Object.keys(own.body.data)).toEqual(['collections', 'me', 'catalog']);
       expect(own.text).not.toMatch(/is_own|"place"|can_save/);
     });
   },
@@ -67,7 +67,7 @@ describeOnOne(
       const root = await service.user('admin');
       const { body, text } = await root.client.get('/api/_schema');
       expect(body.data.can_save).toBe(false);
-      expect(Object.keys(body.data)).toEqual(['collections', 'me', 'roles', 'can_save', 'catalog']);
+      expect(Object.keys(body.data)).toEqual(['collections', 'me', 'catalog', 'roles', 'can_save']);
       expect(text).not.toMatch(/hush|"place"/);
       expect(text).toContain('is_own(@record)');
     });

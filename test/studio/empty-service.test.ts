@@ -34,7 +34,7 @@ const PAGES = [
   ['field', `/studio/policies/${LONG}?rules=${encodeURIComponent(`read ${FIELD}`)}`, '.cm-content'],
   ['none', `/studio/policies/${LONG}?rules=delete`, '.page .empty'],
   ['who', '/studio/who', '.who td'],
-  ['as', `/studio/as/${LONG}?as=guest`, '.as-bar ~ .empty'],
+  ['as', `/studio/as/${LONG}?view=guest`, '.page > .empty'],
   ['why', `/studio/why/${LONG}?action=update&as=role:member`, '.verdict'],
   ['files', '/studio/files', '.page > .empty'],
   ['keys', '/studio/keys', '.page > .empty'],

@@ -210,7 +210,7 @@ export class StudioPage {
 
   /** Pixels by which the document, or the part of it that scrolls, is wider than the window. */
   overflow(): Promise<number> {
-    return this.page.evaluate(`Math.max(...[document.documentElement, ...document.querySelectorAll('.page')]
+    return this.page.evaluate(`Math.max(0, ...[document.documentElement, ...document.querySelectorAll('.page')]
       .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`);
   }
 }
