@@ -1,8 +1,8 @@
 /** Divides the work for thousands of streams, so that requests have their turn between. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Milliseconds of slices in one turn of the event loop. */
-const TURN_MS = 1;
+/** Milliseconds of slices in one turn of the event loop, and between two such turns: a request takes several turns. */
+const [TURN_MS, PAUSE_MS] = [1, 1];
 
 export class WorkPace {
   #waiting: (() => void)[] = [];
@@ -34,7 +34,7 @@ export class WorkPace {
     }
     this.#waiting = this.#waiting.slice(done);
     this.#isRunning = this.#waiting.length > 0;
-    if (this.#isRunning) setImmediate(() => void this.#turn());
+    if (this.#isRunning) setTimeout(() => void this.#turn(), PAUSE_MS);
   }
 }
 

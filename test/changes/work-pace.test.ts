@@ -30,8 +30,11 @@ test('slices run in their order, a few in each turn, and a failure is that of it
     if (i === 3) throw new Error('slice 3');
     return i;
   };
+  const began = performance.now();
   const all = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => pace.run(slice(i))));
   const count = turns.end();
+  // A turn leaves requests as long as it took.
+  expect(performance.now() - began).toBeGreaterThanOrEqual(35);
   expect(ran).toEqual(Array.from({ length: 20 }, (_, i) => i));
   expect(all.flatMap((each, i) => (each.status === 'rejected' ? [i] : []))).toEqual([3]);
   // Each slice takes the millisecond that a turn has.
