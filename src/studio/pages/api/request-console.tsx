@@ -4,9 +4,9 @@ import { useState } from 'preact/hooks';
 import { hasEnded } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { isWritingOn } from '../../app/viewed-caller.ts';
+import { askWhy, type WhyExplanation, type WhyQuestion } from '../../data/why-question.ts';
 import { wording } from '../../wording.ts';
 import { ExplanationView } from '../why/explanation-view.tsx';
-import { askWhy, type WhyExplanation, type WhyQuestion } from '../why/why-question.ts';
 import type { ApiOperation, ApiParameter } from './operation-list.ts';
 import {
   type ConsoleRequest,

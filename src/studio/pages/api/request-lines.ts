@@ -1,5 +1,5 @@
 /** A request of the console, and its notations: curl, and a call of the client. */
-import type { WhyQuestion } from '../why/why-question.ts';
+import type { WhyQuestion } from '../../data/why-question.ts';
 import type { ApiOperation } from './operation-list.ts';
 
 export interface ConsoleRequest {

@@ -5,13 +5,13 @@ import { collectionNamed, schema } from '../../app/session-state.ts';
 import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import { askedAs } from '../../data/asked-caller.ts';
+import { askMatrix, type CellOutcome } from '../../data/matrix-question.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { recordTitleOf } from '../data/form/reference-box.tsx';
 import type { StudioRecord } from '../data/record-query.ts';
-import { askMatrix, type CellOutcome } from '../policies/matrix-question.ts';
 
 const ACTIONS = ['list', 'read', 'update', 'delete'] as const;
 const MOST_RECORDS = 50;

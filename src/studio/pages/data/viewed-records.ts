@@ -1,7 +1,8 @@
 /** Records as another caller may see them, of those that the administrator sees. */
+
+import { askMatrix } from '../../data/matrix-question.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { askMatrix } from '../policies/matrix-question.ts';
-import { askWhy } from '../why/why-question.ts';
+import { askWhy } from '../../data/why-question.ts';
 import { gridColumnsOf, type StudioRecord } from './record-query.ts';
 
 /** In place of a value that rules of its own may hide from the caller, which only the open record shows. */

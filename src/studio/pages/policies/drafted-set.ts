@@ -1,8 +1,8 @@
 /** The rules of a set with their edits: to show, and for questions to the service. */
 import { schema } from '../../app/session-state.ts';
+import type { DraftedRule } from '../../data/matrix-question.ts';
 import type { RulePlace, ServedSchema } from '../../data/schema-answer.ts';
 import { type SchemaText, usePolicyTools, useSchemaText } from '../../editor/load-editor.ts';
-import type { DraftedRule } from './matrix-question.ts';
 import { draftedCondition, draftedText, editWhole, outlineOf } from './policy-draft.ts';
 import type { RuleSet } from './rule-sets.ts';
 

@@ -1,11 +1,11 @@
 /** Callers × records: the outcome of each cell as saved, and with the edits. A click explains it beside the rules. */
 import type { JSX } from 'preact';
 import { address, changedPath, pathTo } from '../../app/page-address.ts';
+import { askMatrix, type CellOutcome, type MatrixRow } from '../../data/matrix-question.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { wording } from '../../wording.ts';
 import type { DraftedSet } from './drafted-set.ts';
-import { askMatrix, type CellOutcome, type MatrixRow } from './matrix-question.ts';
 import type { RuleSet } from './rule-sets.ts';
 import { type TableColumn, TableSubjects, tableCallers, tableData, useTableRecords } from './table-subjects.tsx';
 

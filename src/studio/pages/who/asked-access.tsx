@@ -1,12 +1,12 @@
 /** The access of one user, and to one record: asked of the service. */
 import type { JSX } from 'preact';
+import { askMatrix } from '../../data/matrix-question.ts';
+import { askWhy } from '../../data/why-question.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
-import { askMatrix } from '../policies/matrix-question.ts';
 import { RULE_ACTIONS, type RuleAction } from '../policies/rule-sets.ts';
 import { callersAfter } from '../policies/table-subjects.tsx';
-import { askWhy } from '../why/why-question.ts';
 import type { RoleAccess } from './role-access.ts';
 
 /** The part of an action that its rules leave open for the caller. */

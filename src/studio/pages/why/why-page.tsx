@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { address, goTo, pathTo } from '../../app/page-address.ts';
 import { collectionNamed, schema } from '../../app/session-state.ts';
+import { askWhy, WHY_ACTIONS, type WhyQuestion, whyQuestionOf } from '../../data/why-question.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { wording } from '../../wording.ts';
 import { ExplanationView } from './explanation-view.tsx';
-import { askWhy, WHY_ACTIONS, type WhyQuestion, whyQuestionOf } from './why-question.ts';
 
 export function WhyPage(): JSX.Element {
   const { subject, query } = address.value;

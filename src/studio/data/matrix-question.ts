@@ -1,6 +1,6 @@
 /** The question of a truth table, and its answer. */
-import { transport } from '../../data/api-service.ts';
-import { askedCaller } from '../../data/asked-caller.ts';
+import { transport } from './api-service.ts';
+import { askedCaller } from './asked-caller.ts';
 
 export type CellOutcome = 'allowed' | 'refused' | 'hidden';
 

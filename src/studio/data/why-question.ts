@@ -1,7 +1,7 @@
 /** The question of the address, and its answer. A viewed caller is asked about unless it names another. */
-import { viewedCaller } from '../../app/viewed-caller.ts';
-import { transport } from '../../data/api-service.ts';
-import { askedCaller } from '../../data/asked-caller.ts';
+import { viewedCaller } from '../app/viewed-caller.ts';
+import { transport } from './api-service.ts';
+import { askedCaller } from './asked-caller.ts';
 
 export interface ExplainedLeaf {
   readonly text: string;
