@@ -1,4 +1,5 @@
 /** The ids of the records of a collection in statements, by its key. */
+import { BoundedMap } from '../bounded-map.ts';
 import { memoizedBy } from '../memoized.ts';
 import { type KeyKind, keyOf } from '../policy/types.ts';
 import type { Scalar } from '../policy/values.ts';
@@ -32,7 +33,7 @@ export class RecordKey {
   /** Given for a key of several columns. */
   readonly #parts: readonly KeyPart[] | undefined;
   /** Most statements name the same few rows. */
-  readonly #named = new Map<string, Sql>();
+  readonly #named = new BoundedMap<string, Sql>(MOST_NAMED);
 
   constructor(collection: Pick<Collection, 'key'>) {
     const { kind, column, made } = keyOf(collection);
@@ -49,7 +50,7 @@ export class RecordKey {
     let named = this.#named.get(alias);
     if (named === undefined) {
       named = ident(alias, this.column);
-      if (this.#named.size < MOST_NAMED) this.#named.set(alias, named);
+      this.#named.set(alias, named);
     }
     return named;
   }

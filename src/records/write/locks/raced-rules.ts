@@ -24,16 +24,12 @@ export interface RulePlaces {
   readonly reads: ReadonlySet<string>;
 }
 
-export const rulePlacesOf = (schema: Schema, { name }: Collection): RulePlaces => placesBySchema(schema)(name);
+export const rulePlacesOf = (schema: Schema, { name }: Collection): RulePlaces =>
+  placesBySchema(schema)(schema.collections.get(name)!);
 
-const placesBySchema = memoizedBy((schema: Schema) => {
-  const known = new Map<string, RulePlaces>();
-  return (name: string): RulePlaces => {
-    const places = known.get(name) ?? new FoundPlaces(schema, schema.collections.get(name)!);
-    known.set(name, places);
-    return places;
-  };
-});
+const placesBySchema = memoizedBy((schema: Schema) =>
+  memoizedBy((collection: Collection): RulePlaces => new FoundPlaces(schema, collection)),
+);
 
 class FoundPlaces implements RulePlaces {
   readonly on = new Set<BelongsTo>();
