@@ -79,7 +79,8 @@ test('a reader that lags holds no more than a page of the replay, and receives a
     await until('an event', () => reader.events > 0);
     lagging.push(reader);
   }
-  expect((usedBytes() - before) / READERS).toBeLessThan(MOST_HELD);
+  // The buffers of the engine's answers are freed some turns after they are collected.
+  await until('readers that hold a page', () => (usedBytes() - before) / READERS < MOST_HELD);
   const whole = subscribe(positions[0], quick);
   await until('the end of the replay', () => whole.isReady);
   expect(whole.events).toBe(READERS - 1 + LARGE);
