@@ -33,6 +33,7 @@ import { type FileResults, printResults } from '../workbench/test/print-results.
 import { type PolicyTests, readTests } from '../workbench/test/read-tests.ts';
 import { junitOf, resultsDocument } from '../workbench/test/results-document.ts';
 import { type RunOptions, runTests } from '../workbench/test/run-tests.ts';
+import { chosenTests } from './support/chosen-tests.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { requireSchema } from './support/workspace.ts';
 
@@ -88,11 +89,14 @@ export async function testPolicies(args: Arguments, io: Io, db: Database): Promi
   const tools = await testToolsOf(db, loaded);
   const { schema } = tools.store;
   const found = testFiles.map((file) => readTestFile(file, schema, io));
+  const read = found.map(({ tests }) => tests);
+  const only = args.get('only');
+  const chosen = only === undefined ? read : chosenTests(read, only);
   const counter = args.has('coverage') || args.has('coverage-min') ? new CoverageCounter() : undefined;
   const files: FileResults[] = [];
   const worlds: TestedWorld[] = [];
-  for (const { tests, text } of found) {
-    const { world, results } = await runTests(tests, tools, { only: args.get('only'), ...countingBy(counter) });
+  for (const [at, { tests, text }] of found.entries()) {
+    const { world, results } = await runTests(chosen[at]!, tools, countingBy(counter));
     files.push({ file: tests.file, names: tests.names, results });
     worlds.push({ tests, world, text });
   }

@@ -158,6 +158,22 @@ describe('bylaw test', () => {
     expect((await document('--only', 'posts, list as root')).passed).toBe(1);
   });
 
+  test('a text of `--only` that no title contains is an error with the nearest titles', async () => {
+    given(
+      '  - { posts: shown, guest: { read: yes }, ada: { update: no } }\n  - { list: posts, as: root, expect: [shown] }',
+    );
+    const refused = await run(['--only', 'Shown, reed as guest']).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(ConfigError);
+    expect((refused as ConfigError).message.split('\n').slice(-4)).toEqual([
+      expect.stringMatching(/--only: no title and no file contains `Shown, reed as guest`; the nearest titles are$/),
+      '  posts shown, read as guest',
+      '  posts shown, update as ada',
+      '  posts, list as root',
+    ]);
+    given(' []');
+    await expect(run(['--only', 'shown'])).rejects.toThrow('contains `shown`; the files have no tests');
+  });
+
   test('a create of a file is decided as one of an empty file', async () => {
     given(
       `

@@ -72,7 +72,6 @@ async function resultsOf(loaded: Schema, files: readonly ReadFile[], withMutants
     for (const { tests: read, text } of files) {
       const tests = present(readTests(text, read.file, schema).tests, 'tests that were read before');
       const { world, results } = await runTests(tests, tools, {
-        only: undefined,
         onValue: (node, value) => counter.count(node, value),
         onRules: (traces) => counter.countRules(traces),
       });
