@@ -199,7 +199,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
       `,same,,,,${id(78)}`,
       `,same,,,,`,
       ',"",,,,,',
-      ',,note,,,',
+      ',,note,1.5,,',
       `,${'long'.repeat(6)},,1.5,,`,
     ].join('\n');
     const { code, stdout, stderr } = await bylaw('import', 'nodes', file('faulty.csv', csv));
@@ -213,10 +213,11 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
       `${path}:6: \`tags\`: there is no record ${id(78)} in \`tags\``,
       `${path}:7: \`name\` must be unique; line 6 has the same value`,
       `${path}:8: expected 6 cells, found 7`,
+      `${path}:9: \`size\`: expected a whole number within ±9007199254740991, found "1.5"`,
       `${path}:9: \`name\` must have a value`,
       `${path}:10: \`name\`: expected 20 characters or less, found "${'long'.repeat(6)}"`,
       `${path}:10: \`size\`: expected a whole number within ±9007199254740991, found "1.5"`,
-      '10 errors; nothing was stored',
+      '11 errors; nothing was stored',
       '',
     ]);
     expect(records((await bylaw('export', 'nodes')).stdout)).toEqual([record(1)]);
@@ -366,7 +367,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     expect(await bylaw('import', 'stops', source, ...flags)).toMatchObject({
       code: 1,
       stderr:
-        `${source}:2: expected text in UTF-8, found bytes that are none; \`--encoding\` names another encoding of the file\n` +
+        `${source}:2: expected text in UTF-8, found other bytes; \`--encoding\` names another encoding of the file\n` +
         '1 error; nothing was stored\n',
     });
     expect(await bylaw('import', 'stops', source, ...flags, '--encoding', 'windows-1252')).toMatchObject({
@@ -405,6 +406,20 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
         expect.stringContaining(`${source}:1: \`seen_at\`: expected RFC 3339`),
       ],
     ]);
+  });
+
+  test('an unknown column is one error of the header, which may have another delimiter', async () => {
+    const { bylaw } = await newDatabase();
+    const mistyped = file('mistyped.csv', 'code,noet\na,1\nb,2\n');
+    const delimited = file('delimited.csv', 'code;note\na;b\nc;d\n');
+    expect((await bylaw('import', 'stops', mistyped)).stderr.split('\n')).toEqual([
+      `${mistyped}:1: \`stops\` has no field \`noet\`; did you mean \`note\`?`,
+      '1 error; nothing was stored',
+      '',
+    ]);
+    expect((await bylaw('import', 'stops', delimited)).stderr.split('\n')[0]).toBe(
+      `${delimited}:1: \`stops\` has no field \`code;note\`; \`--delimiter\` names the character between the cells of the file`,
+    );
   });
 
   test('flags that do not fit the file or the collection are named', async () => {

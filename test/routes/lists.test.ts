@@ -191,7 +191,7 @@ describeRoutes(
         ['comments=x', 'comments_any'],
         ['cover_id=x', 'cover'],
         ['Limit=5', 'limit'],
-        ['page=2', 'offset'],
+        ['skip=2', 'offset'],
         ['per_page=5', 'limit'],
         ['orderBy=title', 'sort'],
         ['populate=author', 'expand'],
@@ -204,6 +204,18 @@ describeRoutes(
         expect(outcomeOf(answer)).toEqual([400, 'filter_unknown_key', `${key} filter_unknown_key`]);
         expect(answer.body.errors[0].detail).toContain(`\`${key}\``);
         if (near !== '') expect(answer.body.errors[0].detail).toContain(`did you mean \`${near}\``);
+      });
+
+      test('page is unknown, and the error names the ways to a page', async () => {
+        expect((await list('?page=2')).body.errors).toEqual([
+          {
+            parameter: 'page',
+            code: 'filter_unknown_key',
+            detail:
+              '`posts` has no filter `page`; a page begins at `offset`, the number of records before it, ' +
+              'or at `cursor`, the `page.next_cursor` of the page before',
+          },
+        ]);
       });
 
       test('a key given twice, even with one value', async () => {

@@ -63,7 +63,11 @@ const TYPES: readonly (readonly [type: string, says: string])[] = [
 ];
 /** Words of other systems for who may do something. */
 const WORDS: readonly (readonly [word: string, code: string, says: string])[] = [
-  ['public', 'text_unquoted', '`public` is not a policy; write `true`'],
+  [
+    'public',
+    'text_unquoted',
+    'write `true`, which allows every caller who is signed in, and with `guests: true` every other caller',
+  ],
   ['private', 'text_unquoted', 'write `false`'],
   ['authenticated', 'text_unquoted', 'write `@request.auth.id is not null`'],
   ['admin', 'text_unquoted', 'write `[{ roles: [admin] }]`'],
@@ -255,6 +259,12 @@ export const ISSUE_CASES: readonly IssueCase[] = [
   { about: 'a key given twice', text: 'roles: [a]\n⟦roles: [b]\n', codes: ['duplicate_key'] },
   { about: 'a field given twice', text: inA('      ⟦n: int\n'), codes: ['duplicate_key'], says: '`n` is given twice' },
   { about: 'an unknown key', text: '⟦colections: {}\n', codes: ['unknown_key'], says: 'did you mean `collections`?' },
+  {
+    about: 'keys of collections in other systems',
+    text: 'collections: { a: { fields: { b: int }, ⟦unique: [b], ⟦rules: {} } }\n',
+    codes: ['unknown_key', 'unknown_key'],
+    says: 'a field says `unique: true`, or `unique: { within: other }`',
+  },
   { about: 'several unknown keys', text: '⟦foo: 1\n⟦bar: 2\n', codes: ['unknown_key', 'unknown_key'] },
   {
     about: 'JSON with an unknown key',

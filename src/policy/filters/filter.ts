@@ -185,7 +185,9 @@ export class Filter {
     const given = Array.isArray(value) ? value : [value];
     if (values === undefined || given.every(isKnown)) return undefined;
     const near = nearest(String(given.find((each) => !isKnown(each))), values.map(String));
-    return near === undefined ? `expected ${firstNames(values)}` : `did you mean \`${near}\`?`;
+    return near === undefined
+      ? `expected ${firstNames(values)}`
+      : `expected a value of the enum; did you mean \`${near}\`?`;
   }
 
   /** The names of the params that it has a place for. */

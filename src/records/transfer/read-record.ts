@@ -65,6 +65,7 @@ export class RecordReader {
   readonly #now: string;
   readonly #keyed: RecordReading['keyed'];
   readonly #dateFormat: DateFormat | undefined;
+  readonly #unknownColumns = new Set<string>();
 
   constructor({ schema, collection, now, keyed, dateFormat }: RecordReading) {
     this.#schema = schema;
@@ -89,6 +90,7 @@ export class RecordReader {
     const links = new Map<string, readonly string[]>();
     const keys = new Map<string, readonly Scalar[]>();
     let roles: readonly string[] | undefined;
+    let isRefused = false;
     for (const [name, value] of members) {
       const member = this.#byName.get(name);
       const key = this.#keyed.get(name);
@@ -102,7 +104,11 @@ export class RecordReader {
       else if (list !== undefined) links.set(name, this.#ids(list, { value, isText, report }));
       else if (name === 'roles' && this.#collection.kind === 'users')
         roles = this.#roleNames({ value, isText, report });
-      else report(this.#unknown(name));
+      else if (!isText) report(this.#unknown(name));
+      else {
+        isRefused = true;
+        this.#reportColumn(name, errors);
+      }
     }
     const given = new Set(
       [...members].flatMap(([name, value]) =>
@@ -110,16 +116,14 @@ export class RecordReader {
       ),
     );
     for (const member of this.members) {
-      if (errors.length > before) return undefined;
       // An empty cell of a column that must have a value is one that its author left to the default.
-      const isKeyed = (keys.get(member.name)?.length ?? 0) > 0;
-      const isLeftOut = !values.has(member.name) || (member.required && values.get(member.name) === null && !isKeyed);
-      if (isLeftOut) values.set(member.name, this.#defaultOf(member));
+      if (given.has(member.name)) continue;
+      const value = this.#defaultOf(member);
+      values.set(member.name, value);
       const isMade = member.name === 'id' && madeBy(this.#collection) === 'database';
-      if (member.required && values.get(member.name) === null && !isKeyed && !isMade)
-        report(`\`${member.name}\` must have a value`);
+      if (member.required && value === null && !isMade) report(`\`${member.name}\` must have a value`);
     }
-    if (errors.length > before) return undefined;
+    if (isRefused || errors.length > before) return undefined;
     const id = values.get('id') ?? undefined;
     return { line, id: id === undefined ? undefined : String(id), values, given, links, roles, keys };
   }
@@ -168,9 +172,19 @@ export class RecordReader {
     return isEmail && typeof value === 'string' ? normalEmail(value) : value;
   }
 
+  /** Reports a column of the header once, and not with each record. */
+  #reportColumn(name: string, errors: ImportError[]): void {
+    if (this.#unknownColumns.has(name)) return;
+    this.#unknownColumns.add(name);
+    errors.push({ line: 1, message: this.#unknown(name) });
+  }
+
   #unknown(name: string): string {
     const near = nearest(name, [...this.#byName.keys(), ...this.#lists.keys()]);
-    return `\`${this.#collection.name}\` has no field \`${name}\`${hintOf(near)}`;
+    const hint = /[;,|\t]/.test(name)
+      ? '; `--delimiter` names the character between the cells of the file'
+      : hintOf(near);
+    return `\`${this.#collection.name}\` has no field \`${name}\`${hint}`;
   }
 }
 

@@ -245,8 +245,23 @@ function viaNames(path: Path, raw: unknown): readonly string[] | undefined {
   return names.length === 0 ? undefined : names;
 }
 
+/** Keys of a collection in other systems. */
+const FOREIGN_KEYS: ReadonlyMap<string, string> = new Map([
+  [
+    'unique',
+    'a field says `unique: true`, or `unique: { within: other }` for values that are unique beside another field',
+  ],
+  ...['permissions', 'policies', 'rules'].map((key) => [key, 'expected them under `access`'] as const),
+  ...['constraints', 'validate', 'validations'].map((key) => [key, 'expected conditions under `checks`'] as const),
+]);
+
 function unknownProperty(parent: Path, key: string, raw: unknown): Flat {
   const known = keysAt(parent, raw);
+  const foreign = parent[0] === 'collections' && parent.length === 2 ? FOREIGN_KEYS.get(key) : undefined;
+  if (foreign !== undefined) {
+    const path = [...parent, key];
+    return { code: 'unknown_key', message: `unknown key \`${key}\`; ${foreign}`, path, at: 'key', prune: path };
+  }
   const near = nearest(key, known);
   const expected = known.length === 0 ? '' : `; expected ${inWords(known.map(inBackticks))}`;
   const hint = near === undefined ? expected : `; did you mean \`${near}\`?`;

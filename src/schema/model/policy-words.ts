@@ -56,7 +56,8 @@ export function adviceFor(word: string, { roles, collection, isWhen }: WordConte
   const isOwner = relation?.kind === 'belongs_to' && relation.collection === 'users';
   const policy = isOwner ? `@record.${word} = @request.auth.id` : policyFor(word);
   if (policy === undefined) return undefined;
-  const meaning = policy === 'true' ? ', which allows every caller who is signed in' : '';
+  const meaning =
+    policy === 'true' ? ', which allows every caller who is signed in, and with `guests: true` every other caller' : '';
   return { message: `\`${word}\` is not a policy; write \`${policy}\`${meaning}`, replacement: inYaml(policy) };
 }
 

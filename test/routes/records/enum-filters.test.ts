@@ -46,8 +46,8 @@ describeRoutes(
     });
 
     test.each([
-      ['status = $s', { s: 'opne' }, 'did you mean `open`?'],
-      ['status in $s', { s: ['open', 'clsed'] }, 'did you mean `closed`?'],
+      ['status = $s', { s: 'opne' }, 'expected a value of the enum; did you mean `open`?'],
+      ['status in $s', { s: ['open', 'clsed'] }, 'expected a value of the enum; did you mean `closed`?'],
       ['level = $s', { s: 3 }, 'expected `1`, `2`'],
       ['any(parts as p, p.status = $s)', { s: 'x' }, 'expected `open`, `pending`, `closed`'],
     ])('%s with %j is 422', async (filter, params, detail) => {

@@ -14,7 +14,7 @@ export class UndecodableText extends Error {
   readonly line: number;
   constructor(encoding: string, line: number) {
     const named = encoding.toUpperCase();
-    super(`expected text in ${named}, found bytes that are none; \`--encoding\` names another encoding of the file`);
+    super(`expected text in ${named}, found other bytes; \`--encoding\` names another encoding of the file`);
     this.name = 'UndecodableText';
     this.line = line;
   }

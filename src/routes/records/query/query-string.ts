@@ -207,7 +207,7 @@ function expectedForm(filterKey: FilterKey, of: FilteredCollection): string {
 
 /** The words that lists of other systems read. */
 const FOREIGN_WORDS: ReadonlyMap<string, string> = new Map([
-  ...['page', 'skip', 'start', 'from'].map((word) => [word, 'offset'] as const),
+  ...['skip', 'start', 'from'].map((word) => [word, 'offset'] as const),
   ...['perpage', 'pagesize', 'size', 'take', 'top', 'first', 'max'].map((word) => [word, 'limit'] as const),
   ...['order', 'orderby', 'sortby', 'ordering'].map((word) => [word, 'sort'] as const),
   ...['q', 'where', 'search', 'query'].map((word) => [word, 'filter'] as const),
@@ -215,6 +215,9 @@ const FOREIGN_WORDS: ReadonlyMap<string, string> = new Map([
   ['select', 'fields'],
   ['after', 'cursor'],
 ]);
+
+const PAGE_ADVICE =
+  '; a page begins at `offset`, the number of records before it, or at `cursor`, the `page.next_cursor` of the page before';
 
 function unknownFilter(key: string, collection: Collection, suggest: boolean): ErrorDetail {
   const foreign = FOREIGN_WORDS.get(key.toLowerCase().replaceAll(/[_-]/g, ''));
@@ -224,7 +227,9 @@ function unknownFilter(key: string, collection: Collection, suggest: boolean): E
   const advice =
     whole !== undefined && isOpaque(whole.type)
       ? `; ask for its values by an expression, such as \`filter=${whole.name} is not null\``
-      : hintOf(near);
+      : key.toLowerCase() === 'page'
+        ? PAGE_ADVICE
+        : hintOf(near);
   const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${advice}`;
   return { parameter: key, code: 'filter_unknown_key', detail };
 }

@@ -50,7 +50,7 @@ describe('the text of a file', () => {
     for (const size of [bytes.length, 3])
       await expect(textOf(bytes, given, size)).rejects.toMatchObject({
         line,
-        message: `expected text in ${encoding}, found bytes that are none; \`--encoding\` names another encoding of the file`,
+        message: `expected text in ${encoding}, found other bytes; \`--encoding\` names another encoding of the file`,
       });
   });
 });
