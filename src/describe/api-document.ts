@@ -19,6 +19,7 @@ export interface ShownSchema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
+  readonly minProperties?: number;
   readonly maxLength?: number;
   readonly maxItems?: number;
   /** The collection of the record whose id it is. */

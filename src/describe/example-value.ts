@@ -40,8 +40,13 @@ export function exampleValue(given: ShownSchema, document: ApiDocument, use: Use
   if (op?.const === 'create' && collection?.enum !== undefined && data !== undefined)
     return createExample(collection.enum.map(String), document);
   const shown = members.filter(([key, each]) => required.includes(key) || isShown(key, each, document, use));
-  return Object.fromEntries(shown.map(([key, each]) => [key, exampleValue(each, document, use, key, depth + 1)]));
+  const isLacking = shown.length < (schema.minProperties ?? 0);
+  const wanted = 'add' in properties ? members.filter(isAddition) : isLacking ? members.slice(0, 1) : shown;
+  return Object.fromEntries(wanted.map(([key, each]) => [key, exampleValue(each, document, use, key, depth + 1)]));
 }
+
+/** The change of a list that takes nothing away. */
+const isAddition = ([key]: readonly [string, ShownSchema]): boolean => key === 'add';
 
 /** An operation of a batch: in a collection whose records need no other one, if there is one. */
 function createExample(collections: readonly string[], document: ApiDocument): unknown {

@@ -225,6 +225,8 @@ describe('bodies and answers', () => {
       paths[path][method].requestBody.content['application/json'].example;
     expect(exampleOf('/api/posts', 'post')).toEqual({ data: { title: 'title', rank: 1 } });
     expect(exampleOf('/api/posts/{id}', 'patch')).toEqual({ data: { title: 'title' } });
+    // Users have roles alone here.
+    expect(exampleOf('/api/users/{id}', 'patch')).toEqual({ data: { roles: { add: ['admin'] } } });
   });
 
   it('the result of a write is the record, or its id alone', () => {
