@@ -11,6 +11,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { rolldown } from 'rolldown';
 import { bundlePage } from '../src/routes/studio/studio-bundle.ts';
 import { dumpEmpty } from '../test/support/empty-database.ts';
+import { licencesOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -62,8 +63,13 @@ for (const [name, file] of [
 }
 
 mkdirSync(join(dist, 'studio'));
-for (const name of ['studio', 'playground'] as const)
-  writeFileSync(join(dist, `studio/${name}.json`), JSON.stringify(await bundlePage(root, name)));
+const joined: string[] = [];
+for (const name of ['studio', 'playground'] as const) {
+  const { modules, ...page } = await bundlePage(root, name);
+  joined.push(...modules);
+  writeFileSync(join(dist, `studio/${name}.json`), JSON.stringify(page));
+}
+writeFileSync(join(dist, 'studio/licences.txt'), licencesOf(joined));
 copyFileSync(join(root, 'src/schema/bylaw.schema.json'), join(dist, 'bylaw.schema.json'));
 // Each is read beside the file that its module became a part of.
 for (const folder of ['src/cli/project', 'src/routes/system/docs/static']) {

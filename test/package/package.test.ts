@@ -156,6 +156,9 @@ test('the package is small, and has no compiler, test or source of ours', () => 
     naming.map((name) => join(dirname(name), 'empty-database.tar.br')).filter((name) => !files.includes(name)),
   ).toEqual([]);
   expect(naming).toHaveLength(1);
+  // The pages hold code of others.
+  for (const name of ['preact', 'uplot', '@codemirror/view', 'yaml'])
+    expect(readOf('dist/studio/licences.txt')).toMatch(new RegExp(`^${name} \\d`, 'm'));
   const { scripts, private: isPrivate } = JSON.parse(
     readFileSync(join(home, 'node_modules/bylaw/package.json'), 'utf8'),
   );

@@ -39,17 +39,25 @@ export function serviceCases(service: TestService, open: () => StudioPage): void
     });
 
     test('health shows the state, the routes of the last minute, and lines that grow', async () => {
-      await studio.visit('/studio/health', '.figures polyline');
+      await studio.visit('/studio/health', '.figures canvas');
       expect((await studio.texts('.figures dd'))[4]).toBe('ready');
       expect((await studio.texts('.rates th[scope=row]')).join()).toContain('POST /api/auth/login');
       expect(await studio.faults()).toEqual([]);
-      // Two values make a line that is not level.
-      await studio.page.until(
-        `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('_status')).length > 1`,
+      // The pixels of the line's colour, by column: a first value is a point, and the next ones make a line.
+      await studio.page.evaluate(`globalThis.drawnColumns = () => {
+        const canvas = document.querySelector('.chart canvas');
+        const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const columns = new Set();
+        for (let i = 0; i < data.length; i += 4)
+          if (data[i] === 0x1a && data[i + 1] === 0x5f && data[i + 2] === 0xb4) columns.add((i / 4) % width);
+        return columns.size;
+      }`);
+      await studio.page.until('drawnColumns() > 50');
+      const [box] = await studio.page.evaluate<readonly { readonly x: number; readonly y: number }[]>(
+        `[document.querySelector('.chart .u-over').getBoundingClientRect()].map(({ x, y }) => ({ x, y }))`,
       );
-      const heights = `[...document.querySelectorAll('.figures polyline')].flatMap((line) =>
-        line.getAttribute('points').split(' ').map((point) => point.split(',')[1]))`;
-      await studio.page.until(`new Set(${heights}).size > 1`);
+      await studio.page.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x: box!.x + 5, y: box!.y + 5 });
+      await studio.page.until(`/^[0-9:]{8}$/.test(document.querySelector('.figures dd .hint')?.textContent.trim())`);
     });
 
     test('tests run in the page without bylaw dev, with coverage on the rules and mutants', async () => {

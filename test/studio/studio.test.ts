@@ -43,11 +43,12 @@ describeOnOne('the studio', (service) => {
       size += gzipSync(file.text, { level: 9 }).length;
     }
     expect(size).toBeLessThan(100_000);
-    // The compiler and CodeMirror load with the first editor.
+    // The compiler and CodeMirror load with the first editor, uPlot with the first chart.
     const script = await service.anonymous.get(assets.find((path) => path.endsWith('.js'))!);
     for (const [chunk, most] of [
       [/policy-tools-[\w-]+\.js/, 90 * 1024],
       [/code-field-[\w-]+\.js/, 116_000],
+      [/drawn-line-[\w-]+\.js/, 23 * 1024],
     ] as const) {
       const [name] = script.text.match(chunk)!;
       const loaded = await service.anonymous.get(`/studio/assets/${name}`);
@@ -179,9 +180,26 @@ function inBrowser(service: TestService): void {
         return [text.left - box.left > 30, box.right - text.right < 30];
       })()`;
       expect(await studio.page.evaluate(gaps)).toEqual([true, true]);
+      await studio.page.evaluate(`document.querySelector('[data-cell="0-0"]').focus()`);
       await studio.page.evaluate(`document.querySelector('.grid').scrollTop = 1e6`);
       await studio.page.until(`document.querySelector('.rows').style.height === '8000px'`);
       expect(await studio.page.evaluate(`document.querySelectorAll('.rows .row').length`)).toBeLessThan(60);
+      await studio.page.until(`document.querySelector('[data-cell="5-0"]') === null`);
+      // The row of the focus stays, and its next step scrolls there.
+      expect(await studio.page.evaluate('document.activeElement.dataset.cell')).toBe('0-0');
+      await studio.press('ArrowDown');
+      await studio.page.until(
+        `document.activeElement.dataset.cell === '1-0' && document.querySelector('.grid').scrollTop < 50`,
+      );
+      await studio.press('PageDown');
+      await studio.page.until(`Number(document.activeElement.dataset.cell.split('-')[0]) > 4`);
+      const isCovered = `(() => {
+        const [cell, header] = [document.activeElement, document.querySelector('.grid .header')];
+        return cell.getBoundingClientRect().top < header.getBoundingClientRect().bottom - 1;
+      })()`;
+      await studio.press('PageUp');
+      await studio.page.until(`document.activeElement.dataset.cell === '1-0'`);
+      expect(await studio.page.evaluate(isCovered)).toBe(false);
       await studio.click('.header button', 'score ↓');
       await studio.page.until(`new URLSearchParams(location.search).get('sort') === null`);
       await studio.visit(

@@ -17,6 +17,11 @@ const ENTRIES: Readonly<Record<PageName, string>> = {
   studio: 'src/studio/app/start-studio.tsx',
   playground: 'src/playground/start-playground.tsx',
 };
+const OWN_STYLE = 'src/studio/studio.css';
+const STYLES: Readonly<Record<PageName, readonly string[]>> = {
+  studio: ['node_modules/uplot/dist/uPlot.min.css', OWN_STYLE],
+  playground: [OWN_STYLE],
+};
 
 /** The file of the package that holds a bundle, beside the folder of the module that reads it. */
 const packedFile = (name: PageName): URL => new URL(`../studio/${name}.json`, import.meta.url);
@@ -28,8 +33,13 @@ export async function loadBundle(name: PageName): Promise<StudioBundle> {
   return bundlePage(fileURLToPath(new URL('../../..', import.meta.url)), name);
 }
 
+export interface MadeBundle extends StudioBundle {
+  /** The paths of the joined modules. */
+  readonly modules: readonly string[];
+}
+
 /** `root`: the folder of a checkout. */
-export async function bundlePage(root: string, name: PageName): Promise<StudioBundle> {
+export async function bundlePage(root: string, name: PageName): Promise<MadeBundle> {
   // Only a checkout has it.
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
@@ -53,11 +63,12 @@ export async function bundlePage(root: string, name: PageName): Promise<StudioBu
   });
   await bundle.close();
   const scripts = output.flatMap((part) => (part.type === 'chunk' ? [part] : []));
-  const css = readFileSync(join(root, 'src/studio/studio.css'), 'utf8');
-  const style = `studio-${hash('sha256', css, 'hex').slice(0, 12)}.css`;
+  const css = STYLES[name].map((file) => readFileSync(join(root, file), 'utf8')).join('\n');
+  const style = `${name}-${hash('sha256', css, 'hex').slice(0, 12)}.css`;
   return {
     script: scripts.find(({ isEntry }) => isEntry)!.fileName,
     style,
     files: { [style]: css, ...Object.fromEntries(scripts.map(({ fileName, code }) => [fileName, code])) },
+    modules: scripts.flatMap(({ moduleIds }) => moduleIds),
   };
 }

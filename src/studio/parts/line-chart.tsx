@@ -1,27 +1,37 @@
+/** The newest value of a figure, and a line of its values over time. The value at the pointer takes its place. */
 import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { theme } from '../app/preferences.ts';
+import type { DrawnLine, TimeSeries } from './drawn-line.ts';
+import { loadedOnce } from './loaded-once.ts';
+
+const useDrawnLine = loadedOnce(() => import('./drawn-line.ts'));
 
 interface LineChartProps {
-  /** The newest value, for people who do not see the line. */
-  readonly label: string;
-  /** The oldest first. */
-  readonly values: readonly number[];
+  readonly name: string;
+  readonly series: TimeSeries;
+  readonly shown: (value: number) => string;
 }
 
-const [WIDTH, HEIGHT, INSET] = [240, 48, 2];
-
-/** A line of values over time, from zero to the greatest. */
-export function LineChart({ label, values }: LineChartProps): JSX.Element {
-  const most = Math.max(1e-9, ...values);
-  // A single value is a level line.
-  const drawn = values.length === 1 ? [...values, ...values] : values;
-  const step = (WIDTH - 2 * INSET) / Math.max(1, drawn.length - 1);
-  const points = drawn.map((value, i) => {
-    const [x, y] = [INSET + i * step, HEIGHT - INSET - (value / most) * (HEIGHT - 2 * INSET)];
-    return `${Math.round(x * 10) / 10},${Math.round(y * 10) / 10}`;
-  });
+export function LineChart({ name, series, shown }: LineChartProps): JSX.Element {
+  const [times, values] = series;
+  const box = useRef<HTMLDivElement>(null);
+  const line = useRef<DrawnLine | undefined>(undefined);
+  const [point, setPoint] = useState<number>();
+  const drawing = useDrawnLine();
+  useEffect(() => {
+    if (drawing === undefined) return;
+    const drawn = new drawing.DrawnLine(box.current!, series, { shown, onPoint: setPoint });
+    line.current = drawn;
+    return () => drawn.destroy();
+  }, [drawing, theme.value]);
+  useEffect(() => line.current?.set(series), [series]);
+  const newest = shown(values.at(-1)!);
   return (
-    <svg class="chart" role="img" aria-label={label} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
-      <polyline points={points.join(' ')} fill="none" stroke="currentColor" stroke-width="1.5" />
-    </svg>
+    <>
+      <strong>{point === undefined ? newest : shown(values[point]!)}</strong>
+      {point !== undefined && <span class="hint"> {drawing?.clockTime(times[point]!, '2-digit')}</span>}
+      <div class="chart" ref={box} role="img" aria-label={`${name}: ${newest}`} />
+    </>
   );
 }

@@ -43,12 +43,24 @@ const WIDTHS: Readonly<Record<string, string>> = {
   time: '8rem',
 };
 
-const flexible = (isTitle: boolean): string => (isTitle ? 'minmax(12rem, 2fr)' : 'minmax(9rem, 1fr)');
+/** The least width of a column that takes a part of what is left. */
+const flexibleWidth = (isTitle: boolean): string => (isTitle ? '12rem' : '9rem');
+const SELECTION_WIDTH = '2.5rem';
 
-/** The tracks of a row: the box of the selection, and the columns. */
-export function columnTracks(columns: readonly GridColumn[], { name: collection, title }: ServedCollection): string {
+/** The tracks of every row, and the width below which the grid scrolls, as variables of its style. */
+export function gridTracks(
+  columns: readonly GridColumn[],
+  { name: collection, title }: ServedCollection,
+): Readonly<Record<`--${string}`, string>> {
   const widths = widthsOf(collection);
-  const track = ({ name, type = '' }: GridColumn): string =>
-    widths[name] === undefined ? (WIDTHS[type] ?? flexible(name === title)) : `${widths[name]}px`;
-  return ['2.5rem', ...columns.map(track)].join(' ');
+  const fixedWidth = ({ name, type = '' }: GridColumn): string | undefined =>
+    widths[name] === undefined ? WIDTHS[type] : `${widths[name]}px`;
+  const least = columns.map((column) => fixedWidth(column) ?? flexibleWidth(column.name === title));
+  const tracks = columns.map((column, i) =>
+    fixedWidth(column) === undefined ? `minmax(${least[i]}, ${column.name === title ? 2 : 1}fr)` : least[i],
+  );
+  return {
+    '--tracks': [SELECTION_WIDTH, ...tracks].join(' '),
+    '--least-width': `calc(${[SELECTION_WIDTH, ...least].join(' + ')})`,
+  };
 }

@@ -3,19 +3,20 @@
  * one focus through the cells (WAI-ARIA grid).
  */
 import type { JSX, RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { density } from '../../app/preferences.ts';
 import { collectionNamed } from '../../app/session-state.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../wording.ts';
 import { CellEditor, editedMember } from './cell-editor.tsx';
-import { columnTracks, setWidth } from './column-widths.ts';
+import { gridTracks, setWidth } from './column-widths.ts';
+import { useGridRows } from './grid-rows.ts';
 import type { GridColumn, StudioRecord } from './record-query.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
 
 const ROW_HEIGHTS = { normal: 40, compact: 30 };
-/** Rows before and after those in view. */
-const SPARE_ROWS = 6;
+/** Rows from the end of the loaded ones at which more are asked for. */
+const ROWS_BEFORE_END = 12;
 
 interface RecordGridProps {
   readonly collection: ServedCollection;
@@ -38,33 +39,24 @@ export interface Selection {
   readonly toggleAll: () => void;
 }
 
-interface GridView {
-  readonly top: number;
-  readonly height: number;
-}
-
 export function RecordGrid(props: RecordGridProps): JSX.Element {
   const { collection, columns, records, hasMore, selection, onOpen } = props;
   const box = useRef<HTMLDivElement>(null);
   const rowHeight = ROW_HEIGHTS[density.value];
-  const [view, readView] = useView(box);
-  const [focus, move] = useCellFocus(box, rowHeight, { rows: records.length, columns: columns.length });
+  const { rows, focus, move } = useFocusedRows(box, props, rowHeight);
   const [editing, setEditing] = useState<CellPlace>();
-  const [first, last] = rowsInView(view, rowHeight, records.length);
-  useMoreRows(props, last);
+  useMoreRows(props, rows.end);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (!isCell(event.target)) return;
-    const record = records[focus[0]];
-    const step = STEPS[event.key];
-    const isEditable = editedMember(collection, columns[focus[1]], record) !== undefined;
+    const [row, column] = focus;
+    const record = records[row];
+    const step = stepOf(event.key, rows.pageRows);
+    const isEditable = editedMember(collection, columns[column], record) !== undefined;
     if (event.key === 'Enter' && isEditable) setEditing(focus);
     else if ((event.key === 'Enter' || event.key === 'o') && record !== undefined) onOpen(record);
     else if (event.key === ' ' && record !== undefined) selection.toggle(String(record.id));
     else if (step === undefined) return;
-    else {
-      const [down, right] = step;
-      move(focus[0] + rowStep(down, view, rowHeight), focus[1] + right);
-    }
+    else move(row + step[0], column + step[1]);
     event.preventDefault();
   };
   return (
@@ -77,20 +69,20 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
       aria-rowcount={hasMore ? -1 : records.length + 1}
       aria-colcount={columns.length + 1}
       aria-multiselectable="true"
-      onScroll={readView}
+      style={gridTracks(columns, collection)}
       onKeyDown={onKeyDown}
     >
       <HeaderRow {...props} />
-      <div class="rows" role="rowgroup" style={{ height: `${records.length * rowHeight}px` }}>
-        {records.slice(first, last).map((record, i) => (
+      <div class="rows" role="rowgroup" style={{ height: `${rows.height}px` }}>
+        {rows.shown.map(({ index, top }) => (
           <GridRow
-            key={record.id}
+            key={records[index]!.id}
             {...props}
-            record={record}
-            index={first + i}
+            record={records[index]!}
+            index={index}
+            top={top}
             focus={focus}
-            height={rowHeight}
-            editedColumn={editing?.[0] === first + i ? editing[1] : undefined}
+            editedColumn={editing?.[0] === index ? editing[1] : undefined}
             onEdited={() => {
               setEditing(undefined);
               move(...focus);
@@ -102,91 +94,56 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
   );
 }
 
-/** Asks for more records when the last drawn row is near the end. */
-function useMoreRows({ records, hasMore, onEnd }: RecordGridProps, last: number): void {
-  const isNearEnd = hasMore && last >= records.length - SPARE_ROWS;
+/** The cell that the Tab key reaches, and a move of the focus that scrolls it into view. */
+function useFocusedRows(box: RefObject<HTMLElement | null>, { records, columns }: RecordGridProps, rowHeight: number) {
+  const [focus, setFocus] = useState<CellPlace>([0, 0]);
+  const rows = useGridRows(box, { count: records.length, rowHeight, focusedRow: focus[0] });
+  const move = (row: number, column: number): void => {
+    const next: CellPlace = [clamp(row, records.length - 1), clamp(column, columns.length - 1)];
+    setFocus(next);
+    rows.show(next[0]);
+    requestAnimationFrame(() => cellAt(box.current, next)?.focus());
+  };
+  return { rows, focus, move };
+}
+
+/** Asks for more records when the end of the rows in view is near that of all. */
+function useMoreRows({ records, hasMore, onEnd }: RecordGridProps, end: number): void {
+  const isNearEnd = hasMore && end >= records.length - ROWS_BEFORE_END;
   useEffect(() => {
     if (isNearEnd) onEnd();
   }, [isNearEnd, records.length]);
 }
 
-/** The range of rows to draw: those in view, with some before and after. */
-function rowsInView(
-  { top, height }: GridView,
-  rowHeight: number,
-  count: number,
-): readonly [first: number, end: number] {
-  const first = Math.max(0, Math.floor(top / rowHeight) - SPARE_ROWS);
-  return [first, Math.min(count, Math.ceil((top + height) / rowHeight) + SPARE_ROWS)];
-}
-
-/** The rows that a key moves the focus by: a page is as long as the view. */
-function rowStep(down: number, { height }: GridView, rowHeight: number): number {
-  const pageRows = Math.max(1, Math.floor(height / rowHeight) - 2);
-  return Math.abs(down) === PAGE_STEP ? Math.sign(down) * pageRows : down;
-}
-
-type GridBox = RefObject<HTMLDivElement | null>;
-
-/** The part of the grid that is in view, kept with scrolling and with the size of the window. */
-function useView(box: GridBox): readonly [view: GridView, read: () => void] {
-  const [view, setView] = useState<GridView>({ top: 0, height: 600 });
-  const read = (): void => {
-    const { scrollTop, clientHeight } = box.current!;
-    setView({ top: scrollTop, height: clientHeight });
-  };
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(read);
-    observer.observe(box.current!);
-    return () => observer.disconnect();
-  }, []);
-  return [view, read];
-}
-
 type CellPlace = readonly [row: number, column: number];
-interface GridSize {
-  readonly rows: number;
-  readonly columns: number;
+
+type CellStep = readonly [down: number, right: number];
+
+/** The way of the focus by a key. */
+function stepOf(key: string, pageRows: number): CellStep | undefined {
+  if (key === 'PageDown') return [pageRows, 0];
+  if (key === 'PageUp') return [-pageRows, 0];
+  return STEPS[key];
 }
 
-/** The cell that the Tab key reaches, and a move of the focus that scrolls it into view. */
-function useCellFocus(box: GridBox, rowHeight: number, size: GridSize) {
-  const [focus, setFocus] = useState<CellPlace>([0, 0]);
-  const move = (row: number, column: number): void => {
-    const next: CellPlace = [clamp(row, size.rows - 1), clamp(column, size.columns - 1)];
-    setFocus(next);
-    const grid = box.current!;
-    const top = next[0] * rowHeight;
-    if (top < grid.scrollTop) grid.scrollTop = top;
-    // The header covers a row.
-    const bottom = top + 2 * rowHeight - grid.clientHeight;
-    if (bottom > grid.scrollTop) grid.scrollTop = bottom;
-    requestAnimationFrame(() => cellAt(grid, next)?.focus());
-  };
-  return [focus, move] as const;
-}
-
-const PAGE_STEP = 1_000;
-const STEPS: Readonly<Record<string, readonly [down: number, right: number]>> = {
+const STEPS: Readonly<Record<string, CellStep>> = {
   ArrowDown: [1, 0],
   ArrowUp: [-1, 0],
   ArrowRight: [0, 1],
   ArrowLeft: [0, -1],
-  PageDown: [PAGE_STEP, 0],
-  PageUp: [-PAGE_STEP, 0],
-  Home: [0, -PAGE_STEP],
-  End: [0, PAGE_STEP],
+  Home: [0, Number.NEGATIVE_INFINITY],
+  End: [0, Number.POSITIVE_INFINITY],
 };
 const clamp = (value: number, most: number): number => Math.max(0, Math.min(value, most));
 const isCell = (target: EventTarget | null): boolean => (target as HTMLElement).role === 'gridcell';
-const cellAt = (box: HTMLElement, [row, column]: CellPlace): HTMLElement | null =>
-  box.querySelector(`[data-cell="${row}-${column}"]`);
+const cellAt = (box: HTMLElement | null, [row, column]: CellPlace): HTMLElement | null | undefined =>
+  box?.querySelector<HTMLElement>(`[data-cell="${row}-${column}"]`);
 
 function HeaderRow({ collection, columns, sort, selection, onSort }: RecordGridProps): JSX.Element {
   const keys = sort === '' ? [] : sort.split(',');
   return (
     <div class="header" role="rowgroup">
-      <div class="row" role="row" aria-rowindex={1} style={{ gridTemplateColumns: columnTracks(columns, collection) }}>
+      <div class="row" role="row" aria-rowindex={1}>
         <div role="columnheader" class="cell select">
           <input
             type="checkbox"
@@ -246,15 +203,15 @@ const classOf = (type = ''): string => (NUMERIC.has(type) ? 'cell numeric' : 'ce
 interface GridRowProps extends RecordGridProps {
   readonly record: StudioRecord;
   readonly index: number;
+  /** Pixels from the first row. */
+  readonly top: number;
   readonly focus: CellPlace;
-  readonly height: number;
   readonly editedColumn: number | undefined;
   readonly onEdited: () => void;
 }
 
 function GridRow(props: GridRowProps): JSX.Element {
-  const { collection, columns, record, index, focus, height, openId, selection, onOpen, editedColumn, onEdited } =
-    props;
+  const { collection, columns, record, index, top, focus, openId, selection, onOpen, editedColumn, onEdited } = props;
   const member = editedColumn === undefined ? undefined : editedMember(collection, columns[editedColumn], record);
   const id = String(record.id);
   return (
@@ -265,10 +222,7 @@ function GridRow(props: GridRowProps): JSX.Element {
       tabIndex={-1}
       aria-rowindex={index + 2}
       aria-selected={selection.has(id)}
-      style={{
-        gridTemplateColumns: columnTracks(columns, collection),
-        transform: `translateY(${index * height}px)`,
-      }}
+      style={{ transform: `translateY(${top}px)` }}
       onClick={(event) => {
         if (event.target instanceof Element && event.target.closest('a, button, .select, .editor-cell') === null)
           onOpen(record);

@@ -5,11 +5,11 @@ import { LineChart } from '../../parts/line-chart.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
-import { requestsPerSecond, slowestOf, useStatus } from './status-answer.ts';
+import { requestsPerSecond, slowestOf, type TimedStatus, useStatus } from './status-answer.ts';
 
 export function HealthPage(): JSX.Element {
   const { answers, problem } = useStatus();
-  const newest = answers.at(-1);
+  const newest = answers.at(-1)?.status;
   return (
     <main id="content" class="page" tabIndex={-1}>
       <h1>{wording.health}</h1>
@@ -17,7 +17,8 @@ export function HealthPage(): JSX.Element {
       {newest === undefined && problem === undefined && <p class="loading">{wording.loading}</p>}
       {newest !== undefined && (
         <>
-          <StatusFigures answers={answers} newest={newest} />
+          <DrawnFigures answers={answers} />
+          <PlainFigures status={newest} />
           <RateTable status={newest} />
           <WarningList status={newest} />
         </>
@@ -26,8 +27,8 @@ export function HealthPage(): JSX.Element {
   );
 }
 
-const shownBytes = (bytes: number): string =>
-  `${(bytes / 2 ** 20).toLocaleString(undefined, { maximumFractionDigits: 0 })} MiB`;
+const mebibytes = (bytes: number): number => bytes / 2 ** 20;
+const shownMebibytes = (size: number): string => `${size.toLocaleString(undefined, { maximumFractionDigits: 0 })} MiB`;
 const shownMs = (ms: number): string => `${ms.toLocaleString(undefined, { maximumFractionDigits: 1 })} ms`;
 const shownRate = (rate: number): string => `${rate.toLocaleString(undefined, { maximumFractionDigits: 2 })} /s`;
 const shownTime = (seconds: number): string =>
@@ -40,37 +41,45 @@ const shownTime = (seconds: number): string =>
     .map(([count, unit]) => `${count} ${unit}`)
     .join(' ') || `${seconds} s`;
 
-interface StatusFiguresProps {
-  readonly answers: readonly ServiceStatus[];
-  readonly newest: ServiceStatus;
-}
+type ShownFigure = readonly [
+  name: string,
+  figureOf: (status: ServiceStatus) => number,
+  shown: (value: number) => string,
+];
+const DRAWN_FIGURES: readonly ShownFigure[] = [
+  [wording.requestRate, requestsPerSecond, shownRate],
+  [wording.slowest, slowestOf, shownMs],
+  [wording.lag, ({ event_loop_lag_ms: lag }) => lag ?? 0, shownMs],
+  [wording.memory, ({ memory_bytes: bytes }) => mebibytes(bytes ?? 0), shownMebibytes],
+];
 
-function StatusFigures({ answers, newest }: StatusFiguresProps): JSX.Element {
-  const { database, version, workers, ready: isReady, feeds } = newest;
-  const drawn: readonly (readonly [string, (status: ServiceStatus) => number, (value: number) => string])[] = [
-    [wording.requestRate, requestsPerSecond, shownRate],
-    [wording.slowest, slowestOf, shownMs],
-    [wording.lag, ({ event_loop_lag_ms: lag }) => lag ?? 0, shownMs],
-    [wording.memory, ({ memory_bytes: bytes }) => bytes ?? 0, shownBytes],
-  ];
-  const plain: readonly (readonly [string, string])[] = [
-    [wording.state, isReady ? wording.ready : wording.notReady],
-    [wording.versionWord, `bylaw ${version}, ${wording.workers}: ${workers}, ${shownTime(newest.uptime_seconds)}`],
-    [wording.database, `${database.kind} ${database.version}, ${shownBytes(database.bytes)}`],
-    [wording.feeds, `${wording.streams}: ${feeds.streams ?? 0}, ${wording.logEntries}: ${feeds.log_entries ?? 0}`],
-    [wording.mail, newest.mail_to === 'smtp' ? wording.smtp : wording.mailFolder],
-  ];
+function DrawnFigures({ answers }: { readonly answers: readonly TimedStatus[] }): JSX.Element {
+  const times = answers.map(({ at }) => at);
   return (
-    <dl class="figures">
-      {drawn.map(([name, figureOf, shown]) => (
+    <dl class="figures drawn">
+      {DRAWN_FIGURES.map(([name, figureOf, shown]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>
-            <strong>{shown(figureOf(newest))}</strong>
-            <LineChart label={`${name}: ${shown(figureOf(newest))}`} values={answers.map(figureOf)} />
+            <LineChart name={name} shown={shown} series={[times, answers.map(({ status }) => figureOf(status))]} />
           </dd>
         </div>
       ))}
+    </dl>
+  );
+}
+
+function PlainFigures({ status }: { readonly status: ServiceStatus }): JSX.Element {
+  const { database, version, workers, ready: isReady, feeds } = status;
+  const plain: readonly (readonly [string, string])[] = [
+    [wording.state, isReady ? wording.ready : wording.notReady],
+    [wording.versionWord, `bylaw ${version}, ${wording.workers}: ${workers}, ${shownTime(status.uptime_seconds)}`],
+    [wording.database, `${database.kind} ${database.version}, ${shownMebibytes(mebibytes(database.bytes))}`],
+    [wording.feeds, `${wording.streams}: ${feeds.streams ?? 0}, ${wording.logEntries}: ${feeds.log_entries ?? 0}`],
+    [wording.mail, status.mail_to === 'smtp' ? wording.smtp : wording.mailFolder],
+  ];
+  return (
+    <dl class="figures">
       {plain.map(([name, text]) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -9,9 +9,15 @@ const EVERY_MS = 5_000;
 /** An hour. */
 const MOST_KEPT = 720;
 
+export interface TimedStatus {
+  /** Seconds since 1970. */
+  readonly at: number;
+  readonly status: ServiceStatus;
+}
+
 /** The answers so far, the oldest first. */
 export function useStatus() {
-  const [answers, setAnswers] = useState<readonly ServiceStatus[]>([]);
+  const [answers, setAnswers] = useState<readonly TimedStatus[]>([]);
   const [problem, setProblem] = useState<ShownProblem>();
   useEffect(() => {
     let isOpen = true;
@@ -20,7 +26,7 @@ export function useStatus() {
       try {
         const { data } = await transport.json<{ readonly data: ServiceStatus }>('/api/_status');
         if (!isOpen) return;
-        setAnswers((before) => [...before.slice(1 - MOST_KEPT), data]);
+        setAnswers((before) => [...before.slice(1 - MOST_KEPT), { at: Date.now() / 1_000, status: data }]);
         setProblem(undefined);
       } catch (error) {
         if (isOpen) setProblem(noteProblem(error));
