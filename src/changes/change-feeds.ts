@@ -38,7 +38,7 @@ const RECHECKED_TOGETHER = 500;
 /** A comment keeps proxies from closing a silent stream. */
 const STREAM_BEAT_MS = 15_000;
 const PRUNE_MS = 60_000;
-/** Replays that read related rows at a time. */
+/** Replays that go on at a time, besides those that wait for their readers. */
 const REPLAYS_AT_ONCE = 8;
 const RETRY_AFTER = { 'Retry-After': '10' };
 
@@ -97,8 +97,7 @@ export class ChangeFeeds {
     this.#store = new Store(db, schema, { statisticsOf: () => undefined });
     this.#groups = new FeedGroups(this.#store);
     this.#shapes = loggedShapesOf(schema);
-    const pace = new WorkPace();
-    this.#sender = new FeedSender({ db, positions, rules: feedRulesDigest(schema, this.#shapes), observer, pace });
+    this.#sender = new FeedSender({ db, positions, rules: feedRulesDigest(schema, this.#shapes), observer });
     const grounds = { store: this.#store, groups: this.#groups, log: this.#log, shapes: this.#shapes };
     const isHeard = (): boolean => this.#tail !== undefined;
     this.#publisher = new Publisher({ ...grounds, sender: this.#sender, observer, onError, isHeard });
@@ -107,7 +106,7 @@ export class ChangeFeeds {
       sender: this.#sender,
       decisions: new ReplayDecisions(grounds),
       turns: new Turns(REPLAYS_AT_ONCE),
-      pace,
+      pace: new WorkPace(),
     };
     this.#retention = Math.max(...[...schema.collections.values()].map(({ feed }) => feed?.retention ?? 0));
     const pruneMs = Math.max(1_000, Math.min(PRUNE_MS, this.#retention * 100));
@@ -235,7 +234,7 @@ export class ChangeFeeds {
     const { since } = subscriber.request;
     const reached = await this.#orReset(
       subscriber,
-      since === undefined ? this.#tail : await this.#resume(subscriber, since),
+      since === undefined ? this.#tail : await this.#replay(subscriber).resume(since),
     );
     await this.#sender.ready(subscriber, endOf(reached));
     await this.#catchUp(subscriber, reached);
@@ -254,11 +253,6 @@ export class ChangeFeeds {
     const reached = this.#tail!;
     await this.#sender.reset(subscriber, found, endOf(reached));
     return reached;
-  }
-
-  async #resume(subscriber: Subscriber, since: string): Promise<ReachedMoment | ResetReason> {
-    const position = await this.#sender.resumed(subscriber, since);
-    return typeof position === 'string' ? position : this.#replay(subscriber).since(position);
   }
 
   #replay(subscriber: Subscriber): Replay {

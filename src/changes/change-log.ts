@@ -6,7 +6,6 @@ import { present } from '../invariant.ts';
 import { join, param, raw, Sql, sql, text } from '../sql.ts';
 import { Snapshot } from './snapshot.ts';
 import { whenServed } from './when-served.ts';
-import { Turns } from './work-pace.ts';
 
 /** A change of a row, as a trigger has written it. */
 export interface ChangeEntry {
@@ -74,8 +73,6 @@ const PAGE: PageBounds = { entries: 500, bytes: 8_388_608 };
 const REPLAY_PAGE_BYTES = 524_288;
 /** The next page may have more entries than one whose bytes were bounded. */
 const PAGE_GROWTH = 1.25;
-/** As many as the lane of slow reads serves. */
-const REPLAYS_READ_AT_ONCE = 3;
 /** Streams that begin within this time share their first page. */
 const PAGE_SHARED_MS = 50;
 /** Beyond so many transactions in flight, or bytes, a position would be too long: the reader waits for fewer. */
@@ -96,8 +93,6 @@ export class ChangeLog {
   readonly #db: Database;
   readonly #bounds: PageBounds;
   readonly #firstPages = new Map<string, Promise<LogPage>>();
-  /** The queue of the database would refuse the reads of thousands. */
-  readonly #replays = new Turns(REPLAYS_READ_AT_ONCE);
 
   constructor(db: Database, bounds = PAGE) {
     this.#db = db;
@@ -142,21 +137,20 @@ export class ChangeLog {
     { sources, isLive = false, isWanted = () => false }: AskedPages = {},
   ): AsyncGenerator<LogPage> {
     const lane: Lane = isLive ? 'urgent' : 'slow';
-    const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
-      isLive ? work() : this.#replays.run(() => whenServed(work, isWanted));
+    const served = <T>(work: () => Promise<T>): Promise<T> => (isLive ? work() : whenServed(work, isWanted));
     const commits = new DividedCommits();
     const range = { from, sources, most: this.#bounds.entries };
     const bytes = isLive ? this.#bounds.bytes : Math.min(this.#bounds.bytes, REPLAY_PAGE_BYTES);
-    let page = await inTurn(() => (isLive ? this.#page(range, lane) : this.#firstPage(range, bytes)));
+    let page = await served(() => (isLive ? this.#page(range, lane) : this.#firstPage(range, bytes)));
     const { now } = page;
     while (page.isCut) {
       const after = page.entries.at(-1)!.seq;
       const most = Math.min(this.#bounds.entries, Math.ceil(page.entries.length * PAGE_GROWTH));
       const met = commits.unknownOf(page.entries);
       const rest = { after, to: now.snapshot };
-      if (met.length > 0) commits.add(await inTurn(() => this.#db.rows(dividedStatement(met, rest), { lane })));
+      if (met.length > 0) commits.add(await served(() => this.#db.rows(dividedStatement(met, rest), { lane })));
       yield { ...page, now, entries: commits.join(page.entries) };
-      page = await inTurn(() => this.#page({ ...range, most, rest }, lane, bytes));
+      page = await served(() => this.#page({ ...range, most, rest }, lane, bytes));
     }
     yield { ...page, now, entries: commits.join(page.entries) };
   }

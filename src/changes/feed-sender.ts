@@ -2,9 +2,8 @@
 import type { Database } from '../database/contract.ts';
 import type { Moment } from './change-log.ts';
 import { END_OF_BATCH, type EventType, type FeedEvent, type ResetReason, resetOf } from './events.ts';
-import type { FeedPosition, LogStretch, Positions, StretchPlaces } from './position.ts';
+import type { FeedPosition, LogStretch, PlaceInStretch, Positions, StretchPlaces } from './position.ts';
 import type { Subscriber } from './subscriber.ts';
-import type { WorkPace } from './work-pace.ts';
 
 /** Counts for the metrics. */
 export interface FeedObserver {
@@ -30,6 +29,9 @@ export interface ReachedMoment {
   readonly moment: Moment;
 }
 
+/** Positions of one `seq` in a feed: beyond them begin those of an equal feed of the same response. */
+const MOST_PLACES = 2 ** 24;
+
 /** All that the moment sees was sent. */
 export const endOf = ({ life, moment }: ReachedMoment): LogStretch => ({ life, from: moment, to: moment });
 
@@ -39,7 +41,6 @@ interface SenderParts {
   /** A digest of the rules. */
   readonly rules: string;
   readonly observer: FeedObserver;
-  readonly pace: WorkPace;
 }
 
 export class FeedSender {
@@ -47,15 +48,13 @@ export class FeedSender {
   readonly #positions: Positions;
   readonly #rules: string;
   readonly #observer: FeedObserver;
-  readonly #pace: WorkPace;
   readonly #places = new WeakMap<LogStretch, StretchPlaces>();
 
-  constructor({ db, positions, rules, observer, pace }: SenderParts) {
+  constructor({ db, positions, rules, observer }: SenderParts) {
     this.#db = db;
     this.#positions = positions;
     this.#rules = rules;
     this.#observer = observer;
-    this.#pace = pace;
   }
 
   /** Events of one place come together: the position of the last one alone has all of them behind it. */
@@ -73,9 +72,7 @@ export class FeedSender {
       const place = { seq: isLast ? seq : seq - 1, nth: isLast ? 0 : ++nth };
       if (isLast) nth = 0;
       const position =
-        seq === END_OF_BATCH
-          ? this.#endOf(subscriber, stretch)
-          : `${this.#markOf(subscriber, stretch)}${this.#placesIn(stretch).at(place)}`;
+        seq === END_OF_BATCH ? this.#endOf(subscriber, stretch) : this.#positionAt(place, subscriber, stretch);
       subscriber.sink.send({ type, data }, position);
       this.#observer.onEvent(type);
       if (isLast && !mayFollow()) return i + 1;
@@ -86,7 +83,7 @@ export class FeedSender {
   /** The list that follows is at least as new as the position. */
   async ready(subscriber: Subscriber, at: LogStretch): Promise<void> {
     await this.#db.noteWrite(subscriber.access.principal);
-    await this.#pace.run(() => this.send(subscriber, [READY_EVENT], at));
+    this.send(subscriber, [READY_EVENT], at);
   }
 
   /** The same for a reset: the copy is made anew. */
@@ -102,8 +99,8 @@ export class FeedSender {
   }
 
   /** The place of a subscriber, or why it has to list again. */
-  async resumed(subscriber: Subscriber, since: string): Promise<FeedPosition | ResetReason> {
-    const position = await this.#pace.run(() => this.#positions.read(since, subscriber.scope));
+  resumed(subscriber: Subscriber, since: string): FeedPosition | ResetReason {
+    const position = this.#positions.read(since, subscriber.scope);
     if (position === undefined) return 'position';
     if (position.rules !== this.#rules) return 'schema';
     if (position.caller !== subscriber.caller) return 'caller';
@@ -113,13 +110,19 @@ export class FeedSender {
 
   #endOf(subscriber: Subscriber, at: LogStretch): string {
     // A reset and the `ready` behind it are at one place, and differ.
-    const place = { seq: 0, nth: ++subscriber.ends };
-    return `${this.#markOf(subscriber, at)}${this.#placesIn(at).at(place)}`;
+    return this.#positionAt({ seq: 0, nth: ++subscriber.ends }, subscriber, at);
+  }
+
+  #positionAt({ seq, nth }: PlaceInStretch, subscriber: Subscriber, stretch: LogStretch): string {
+    const { equalBefore = 0 } = subscriber.request;
+    const place = { seq, nth: nth + equalBefore * MOST_PLACES };
+    return `${this.#markOf(subscriber, stretch)}${this.#placesIn(stretch).at(place)}`;
   }
 
   #markOf(subscriber: Subscriber, { life, from }: LogStretch): string {
+    if (subscriber.mark !== undefined) return subscriber.mark;
     const { caller, scope } = subscriber;
-    subscriber.mark ??= this.#positions.markOf({ life, since: from, caller, rules: this.#rules }, scope);
+    subscriber.mark = this.#positions.markOf({ life, since: from, caller, rules: this.#rules }, scope);
     return subscriber.mark;
   }
 

@@ -22,13 +22,13 @@ export interface ReplayParts {
   readonly groups: FeedGroups;
   readonly sender: FeedSender;
   readonly decisions: ReplayDecisions;
-  /** The decisions of all replays: the queue of the database would refuse those of thousands. */
+  /** All replays: thousands at once would hold the memory of thousands, and the queue of the database would refuse them. */
   readonly turns: Turns;
   readonly pace: WorkPace;
 }
 
 /** Milliseconds of events that are sent in one go. */
-const SENT_TOGETHER_MS = 0.5;
+const SENT_TOGETHER_MS = 0.25;
 
 /** Events up to `seq` that `to` sees were sent. */
 type Sent = Pick<FeedPosition, 'to' | 'seq'>;
@@ -57,7 +57,27 @@ export class Replay {
   }
 
   /** → the moment that was reached, or why the subscriber has to list again. */
-  async since(position: ReplayStart): Promise<ReachedMoment | ResetReason> {
+  since(start: ReplayStart): Promise<ReachedMoment | ResetReason> {
+    return this.#inTurn(() => this.#since(start));
+  }
+
+  /** The same from a position as a subscriber gives it. */
+  resume(since: string): Promise<ReachedMoment | ResetReason> {
+    return this.#inTurn(async () => {
+      const position = this.#parts.sender.resumed(this.#subscriber, since);
+      return typeof position === 'string' ? position : this.#since(position);
+    });
+  }
+
+  /** Readers who leave before their turn cost nothing. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#parts.turns.run(async () => {
+      if (this.#subscriber.isEnded) throw new Error('the reader of a replay has left');
+      return work();
+    });
+  }
+
+  async #since(position: ReplayStart): Promise<ReachedMoment | ResetReason> {
     const { log, decisions } = this.#parts;
     const retention = this.#subscriber.request.collection.feed!.retention * 1000;
     const from = { snapshot: position.from, at: position.at };
@@ -96,14 +116,15 @@ export class Replay {
   /** Decides again after a wait: nothing is sent that is hidden meanwhile. */
   async #send(batch: ChangeBatch, sent: Sent, isOfMany: boolean): Promise<ResetReason | undefined> {
     const { turns } = this.#parts;
+    const { sink } = this.#subscriber;
     let reached: Sent | undefined = sent;
     while (reached !== undefined && !this.#subscriber.isEnded) {
       const known: Sent = reached;
       const places = { sent, reached: known, isReplay: isOfMany || known !== sent };
-      const next: Sent | ResetReason | undefined = await turns.run(() => this.#sendSome(batch, places));
+      const next: Sent | ResetReason | undefined = await this.#sendSome(batch, places);
       if (typeof next === 'string') return next;
       reached = next;
-      await this.#subscriber.sink.drained();
+      if (sink.lags()) await turns.giveWayUntil(sink.drained());
     }
     return undefined;
   }

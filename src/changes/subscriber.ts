@@ -1,5 +1,5 @@
 /** A subscriber of one feed: what it asks for, who asks, and where its events go. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AccessContext } from '../records/access-context.ts';
 import type { Collection } from '../schema/model/model.ts';
 import type { Audience, Watched } from './audience.ts';
@@ -32,6 +32,8 @@ export interface FeedRequest extends Watched {
   readonly query: string;
   /** A position. */
   readonly since?: string | undefined;
+  /** Earlier feeds of the same response with this collection and query: the ids of a response differ. Default: none. */
+  readonly equalBefore?: number;
 }
 
 /** Subscribers who share an audience. */
@@ -46,16 +48,13 @@ export interface FeedGroup {
 export class Subscriber {
   readonly request: FeedRequest;
   readonly sink: EventSink;
-  /** Positions are bound to it. */
-  readonly scope: string;
-  access: AccessContext;
-  /** A digest of the caller's present state. */
-  caller: string;
   /** Undefined: earlier changes are replayed, and it takes no batch. */
   group: FeedGroup | undefined;
   /** The subscriber has everything that this moment sees. */
   floor: Moment | undefined;
   isEnded = false;
+  /** Made when it is needed first: thousands of subscribers wait for their turn. */
+  #access: AccessContext | undefined;
   /** The first part of its positions. Undefined: the copy that its events keep has not begun. */
   mark: string | undefined;
   /** Positions that it was given at the end of a batch. */
@@ -64,15 +63,28 @@ export class Subscriber {
   constructor(request: FeedRequest, sink: EventSink) {
     this.request = request;
     this.sink = sink;
-    this.access = request.access();
-    this.caller = callerDigest(this.access);
-    this.scope = JSON.stringify([request.collection.name, request.query, this.access.principal]);
+  }
+
+  get access(): AccessContext {
+    this.#access ??= this.request.access();
+    return this.#access;
   }
 
   /** Reads the caller anew. */
   renew(): void {
-    this.access = this.request.access();
-    this.caller = callerDigest(this.access);
+    this.#access = this.request.access();
+  }
+
+  /** A digest of the caller's present state. */
+  get caller(): string {
+    const { kind, auth } = this.access;
+    return hash('sha256', JSON.stringify([kind, auth]), 'base64url').slice(0, 12);
+  }
+
+  /** Positions are bound to it. */
+  get scope(): string {
+    const { collection, query } = this.request;
+    return JSON.stringify([collection.name, query, this.access.principal]);
   }
 
   /** The events of a batch that the subscriber did not have before it. */
@@ -100,9 +112,3 @@ export class Subscriber {
     this.sink.end(reason);
   }
 }
-
-const callerDigest = ({ kind, auth }: AccessContext): string =>
-  createHash('sha256')
-    .update(JSON.stringify([kind, auth]))
-    .digest('base64url')
-    .slice(0, 12);

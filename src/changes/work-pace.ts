@@ -1,11 +1,14 @@
 /** Divides the work for thousands of streams, so that requests have their turn between. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Milliseconds of slices in one turn of the event loop, and between two such turns: a request takes several turns. */
-const [TURN_MS, PAUSE_MS] = [1, 1];
+/**
+ * Milliseconds of slices in one turn of the event loop, and at least between two such turns. A request takes several turns,
+ * of which few have slices then.
+ */
+const [TURN_MS, PAUSE_MS] = [0.5, 1];
 
 export class WorkPace {
-  #waiting: (() => void)[] = [];
+  readonly #waiting: (() => void)[] = [];
   #isRunning = false;
 
   /** Runs a slice of work, which takes less than a turn, when it is due. */
@@ -26,13 +29,11 @@ export class WorkPace {
 
   async #turn(): Promise<void> {
     const end = performance.now() + TURN_MS;
-    let done = 0;
-    while (done < this.#waiting.length && performance.now() < end) {
-      this.#waiting[done++]!();
-      // The work behind a slice counts for the turn too.
-      await undefined;
+    while (this.#waiting.length > 0 && performance.now() < end) {
+      this.#waiting.shift()!();
+      // The tick comes behind all work that the slice has led to, which counts for the turn too.
+      await new Promise<void>((resolve) => process.nextTick(resolve));
     }
-    this.#waiting = this.#waiting.slice(done);
     this.#isRunning = this.#waiting.length > 0;
     if (this.#isRunning) setTimeout(() => void this.#turn(), PAUSE_MS);
   }
@@ -65,14 +66,28 @@ export class Turns {
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await this.#enter();
     try {
       return await work();
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
+      this.#leave();
     }
+  }
+
+  /** Leaves the place of the running work to others until the promise resolves. */
+  async giveWayUntil(wait: Promise<void>): Promise<void> {
+    this.#leave();
+    await wait.finally(() => this.#enter());
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
   }
 }

@@ -165,6 +165,34 @@ describeOnBoth(
       expect(await byQuery.until('leave')).toEqual([['leave', { id }]]);
     });
 
+    test('two equal feeds of one stream have ids of their own, and each resumes from its own or the other position', async () => {
+      const equal = { collection: 'notes', fields: ['title'] };
+      const several = (a: object, b: object) => watch(ann, '/api/changes', { body: { feeds: { a, b } } });
+      const feed = several(equal, equal);
+      for (const _ of ['a', 'b']) await feed.until('ready');
+      const id = await make(ann, 'notes', { title: 'first' });
+      for (const _ of ['a', 'b']) await feed.until('enter');
+      expect(new Set(feed.events.map((each) => each.id)).size).toBe(4);
+      feed.close();
+      await patch(ann, `notes/${id}`, { title: 'second' });
+      const [a, b] = feed.events.slice(-2).map((each) => each.id);
+      for (const [since, other] of [
+        [a, b],
+        [b, a],
+      ]) {
+        const resumed = several({ ...equal, since }, { ...equal, since: other });
+        for (const _ of ['a', 'b']) await resumed.until('ready');
+        expect(resumed.events.map(({ type, data }) => [data.feed, type]).toSorted()).toEqual([
+          ['a', 'change'],
+          ['a', 'ready'],
+          ['b', 'change'],
+          ['b', 'ready'],
+        ]);
+        expect(new Set(resumed.events.map((each) => each.id)).size).toBe(4);
+        resumed.close();
+      }
+    });
+
     test('a filter walks to logged records, as their reader sees them', async () => {
       const tag = await make(ann, 'tags', { name: 'a', mark: 'm' });
       const named = await ready(ann, '/api/notes/changes', { body: { filter: 'any(tags as t, t.mark = "m")' } });

@@ -153,6 +153,21 @@ test('a stream that its reader has left asks no more', async () => {
   expect([stream.ends, stream.seen, refused]).toEqual([['reader'], [], asked]);
 });
 
+test('streams whose readers leave before their turn ask nothing', async () => {
+  const kept = open();
+  await until('a ready stream', () => kept.seen.includes('ready'));
+  const since = kept.position;
+  await insert('e');
+  reads = 0;
+  for (const each of Array.from({ length: 20 }, () => open(since))) each.leave();
+  await new Promise(setImmediate);
+  expect(reads).toBe(0);
+  const next = open(since);
+  await until('the next stream', () => next.seen.includes('ready'));
+  expect(next.seen).toContain('e');
+  for (const each of [kept, next]) each.leave();
+});
+
 test('a related row that changes behind a batch shows no record as it was before', async () => {
   const stream = open();
   await until('a ready stream', () => stream.seen.includes('ready'));

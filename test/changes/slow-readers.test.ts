@@ -16,7 +16,8 @@ collections:
   notes: { changes: true, fields: { title: string }, access: { list: true } }
 `);
 const ID = '00000001-0000-4000-8000-000000000000';
-const READERS = 4;
+/** More than there are replays at a time. */
+const READERS = 9;
 const LARGE = 200;
 const MIB = 1_048_576;
 /** Two texts of each entry, and those of a decision, in the page that a reader holds. */

@@ -1,6 +1,6 @@
 /** Slices of work leave turns of the event loop to requests. */
 import { expect, test } from 'vitest';
-import { LongWork, WorkPace } from '../../src/changes/work-pace.ts';
+import { LongWork, Turns, WorkPace } from '../../src/changes/work-pace.ts';
 
 /** Counts the turns of the event loop until `end`, which gives their number. */
 function countTurns(): { end(): number } {
@@ -33,7 +33,7 @@ test('slices run in their order, a few in each turn, and a failure is that of it
   const began = performance.now();
   const all = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => pace.run(slice(i))));
   const count = turns.end();
-  // A turn leaves requests as long as it took.
+  // A pause follows each turn.
   expect(performance.now() - began).toBeGreaterThanOrEqual(35);
   expect(ran).toEqual(Array.from({ length: 20 }, (_, i) => i));
   expect(all.flatMap((each, i) => (each.status === 'rejected' ? [i] : []))).toEqual([3]);
@@ -64,4 +64,30 @@ test('long work leaves a turn every 10 ms', async () => {
     }
   expect(turns).toBeGreaterThanOrEqual(1);
   expect(turns).toBeLessThanOrEqual(4);
+});
+
+test('few works run at a time, and a work that waits leaves its place to others until it can go on', async () => {
+  const turns = new Turns(1);
+  const ran: string[] = [];
+  const read = Promise.withResolvers<void>();
+  const slow = turns.run(async () => {
+    ran.push('begin');
+    await turns.giveWayUntil(read.promise);
+    ran.push('end');
+  });
+  const failing = turns.run(async () => {
+    ran.push('other');
+    await Promise.resolve();
+    ran.push('other end');
+    throw new Error('other');
+  });
+  const last = turns.run(async () => {
+    ran.push('last');
+    read.resolve();
+    await new Promise(setImmediate);
+    ran.push('last end');
+  });
+  await expect(failing).rejects.toThrow('other');
+  await Promise.all([slow, last]);
+  expect(ran).toEqual(['begin', 'other', 'other end', 'last', 'last end', 'end']);
 });

@@ -59,7 +59,10 @@ class CallerStreams {
       return 'changed';
     };
     const access = () => this.#renew(known, collection).access();
-    this.#requests.set(name, { ...asked, collection, access, recheck });
+    const equal = [...this.#requests.values()].filter(
+      (each) => each.collection === collection && each.query === asked.query,
+    );
+    this.#requests.set(name, { ...asked, collection, access, recheck, equalBefore: equal.length });
   }
 
   open(): void {
