@@ -1,7 +1,7 @@
 // @module-tag long
 /** The tracker of docs/recipes/recruiting: over HTTP on both databases, its worker, and its pages in a browser. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -16,7 +16,19 @@ import { Product, showsPages } from './product.ts';
 
 const tracker = new Product('recruiting');
 const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
-afterAll(() => tracker.close());
+/** The service writes mails into it as files. */
+const data = mkdtempSync(join(tmpdir(), 'bylaw-tracker-'));
+afterAll(async () => {
+  await tracker.close();
+  rmSync(data, { recursive: true, force: true });
+});
+
+function verificationLinkOf(email: string): string | undefined {
+  const files = readdirSync(data, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.eml'));
+  const mails = files.map((file) => readFileSync(join(data, file), 'utf8').replaceAll(/=\r?\n/g, ''));
+  const mail = mails.find((each) => each.includes(`To: ${email}`));
+  return /http:\S+\/auth\/verify\?token=\S+/.exec(mail?.replaceAll('=3D', '=') ?? '')?.[0];
+}
 
 test('both products have the same script and style of pages', () => {
   for (const file of ['page.js', 'style.css']) {
@@ -219,12 +231,139 @@ describeOnOne(
       await page.press('#people li', 'ines@example.org', 'Withdraw');
       await view.page.until(`!document.querySelector('#people').textContent.includes('ines@example.org')`);
       await page.signOut();
+    });
 
-      // An agency that is invited to nothing sees no organisation.
+    test('an invited person joins by a click, and two interviewers judge before they read each other', async () => {
+      if (!showsPages(service)) return;
+      const page = await tracker.browse(service.url);
+      const { view } = page;
+      const isHidden = (selector: string) =>
+        view.page.evaluate<boolean>(`!document.querySelector(${JSON.stringify(selector)}).checkVisibility()`);
+      const openTess = async (): Promise<void> => {
+        await page.press('#board li', 'Tess', 'Open');
+        await view.page.until(`document.querySelector('#application').open`);
+      };
+      const closed = () => view.page.until(`!document.querySelector('#application').open`);
+      /** For a field of a form: local time without a zone. */
+      const at = (days: number, hour: number): string => {
+        const day = new Date(Date.now() + days * 86_400_000);
+        return `${day.toLocaleDateString('sv')}T${String(hour).padStart(2, '0')}:00`;
+      };
+      const plan = (interviewer: User, days: number, hour: number) =>
+        page.submit('#plan', { interviewer: interviewer.id, starts_at: at(days, hour), ends_at: at(days, hour + 1) });
+
+      await view.visit('/', '#account button');
+      await page.signIn(noel!);
+      await page.press('#joining li', 'Verify your address', 'Send the mail');
+      await until('the mail arrives', async () => verificationLinkOf(noel!.email) !== undefined);
+      await view.visit(verificationLinkOf(noel!.email)!.slice(service.url.length), 'form button');
+      await view.click('form button');
+      await view.page.until(`document.readyState === 'complete' && document.querySelector('form') === null`);
+      await view.visit('/', '#joining button');
+      await page.press('#joining li', 'Acme', 'Join');
+      await page.shows('#people li', noel!.email);
+      await view.page.until(`document.querySelector('#joining').hidden`);
+      expect(await isHidden('#new-job')).toBe(true);
+      await page.signOut();
+
+      await page.signIn(olga!);
+      await openTess();
+      await page.submit('#move', { stage: 'interview' });
+      await page.shows('#board section[aria-label=interview] li', 'Tess');
+      await openTess();
+      await plan(ivy!, 5, 10);
+      await closed();
+      await openTess();
+      await page.shows('#application-interviews li', ivy!.email);
+      await plan(ivy!, 5, 10);
+      await page.shows('#application [role=alert]', 'The interviewer has another interview at this time.');
+      await plan(noel!, 5, 10);
+      await closed();
+      await openTess();
+      await page.shows('#application-interviews li', noel!.email);
+      expect(await isHidden('#score')).toBe(true);
+      await view.page.evaluate(`(() => {
+        const files = new DataTransfer();
+        files.items.add(new File(['%PDF-1.4'], 'tess.pdf', { type: 'application/pdf' }));
+        document.querySelector('#attach input').files = files.files;
+      })()`);
+      await page.submit('#attach', {});
+      await closed();
+      await openTess();
+      await page.shows('#application-about a', 'CV');
+      await page.submit('#write', { text: 'Ask about anvils' });
+      await closed();
+      await page.signOut();
+
+      await page.signIn(ivy!);
+      await openTess();
+      await page.shows('#application-about a', 'CV');
+      expect(await Promise.all(['#move', '#plan', '#write', '#attach'].map(isHidden))).toEqual([
+        true,
+        true,
+        true,
+        true,
+      ]);
+      expect(await page.faults('tracker-scorecard')).toEqual([]);
+      await page.submit('#score', { rating: '9', text: 'Too good' });
+      expect(await view.page.evaluate(`document.querySelector('#score input').validity.rangeOverflow`)).toBe(true);
+      await page.submit('#score', { rating: '4', text: 'A steady hand' });
+      await closed();
+      await openTess();
+      await page.shows('#application-interviews blockquote', '4 of 5: A steady hand');
+      expect(await isHidden('#score')).toBe(true);
+      await view.click('#application [value=cancel]', 'Close');
+      await page.signOut();
+
+      await page.signIn(noel!);
+      await openTess();
+      await page.shows('#application-interviews li', ivy!.email);
+      expect(await view.texts('#application-interviews blockquote')).toEqual([]);
+      await page.submit('#score', { rating: '2', text: 'A weak arm' });
+      await closed();
+      await openTess();
+      await page.shows('#application-interviews blockquote', '4 of 5: A steady hand');
+      await page.shows('#application-interviews blockquote', '2 of 5: A weak arm');
+      await view.click('#application [value=cancel]', 'Close');
+      await page.press('#people li', noel!.email, 'Leave');
+      await view.page.until(`document.querySelector('#work').hidden`);
+      await page.signOut();
+
+      await page.signIn(olga!);
+      await openTess();
+      await page.shows('#application-notes blockquote', 'Ask about anvils');
+      await page.submit('#move', { stage: 'offer' });
+      await page.shows('#board section[aria-label=offer] li', 'Tess');
+      await page.signOut();
+    });
+
+    test('an agency founds an organisation of its own, whose job goes from a draft to the bin', async () => {
+      if (!showsPages(service)) return;
+      const page = await tracker.browse(service.url);
+      const { view } = page;
+      await view.visit('/', '#account button');
       await page.signIn(ada!);
-      await page.shows('#found', 'Found an organisation');
+      // An agency that is invited to nothing sees no organisation.
       expect(await view.page.evaluate(`document.querySelector('#work').hidden`)).toBe(true);
+      await page.submit('#found form', { name: 'Bolt' });
+      await page.shows('#people li', 'owner');
+      await page.press('#people li', 'owner', 'Leave');
+      await page.shows('main > [role=alert]', 'the last owner stays');
+      await page.submit('#new-job form', { title: 'Driver', salary: '40000', description: 'A van' });
+      await page.shows('#job-state', 'draft, 40,000 a year');
+      await view.click('#job-buttons button', 'Open');
+      await page.shows('#job-state', 'open');
+      await page.submit('#propose form', { name: 'Cy', email: 'cy@example.org' });
+      await page.shows('#board section[aria-label=applied] li', 'Cy');
+      await page.submit('#propose form', { name: 'Cy', email: 'cy@example.org' });
+      await page.shows('main > [role=alert]', 'This person is on the list already.');
+      await view.click('#job-buttons button', 'Delete');
+      await page.shows('main > [role=alert]', 'close the job first');
+      await view.click('#job-buttons button', 'Close');
+      await page.shows('#job-state', 'closed');
+      await view.click('#job-buttons button', 'Delete');
+      await page.shows('#job-state', 'No job yet');
     });
   },
-  { schema: tracker.schema, env: { BYLAW_PUBLIC: tracker.site } },
+  { schema: tracker.schema, env: { BYLAW_PUBLIC: tracker.site, BYLAW_DATA: data } },
 );

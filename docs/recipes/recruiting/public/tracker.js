@@ -6,6 +6,7 @@ import {
   element,
   fill,
   find,
+  Hint,
   inTurn,
   onSubmit,
   options,
@@ -20,6 +21,7 @@ const candidates = client.collection('candidates');
 const submissions = client.collection('submissions');
 const applications = client.collection('applications');
 const interviews = client.collection('interviews');
+const scorecards = client.collection('scorecards');
 const notes = client.collection('notes');
 
 /** The columns of the board with what may follow; the schema's `transitions` decide. */
@@ -32,12 +34,14 @@ const NEXT = {
   rejected: [],
 };
 const JOB_STATES = { draft: { Open: 'open' }, open: { Close: 'closed' }, closed: { 'Open again': 'open' } };
+const timeOf = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' });
 const WEEK = 7 * 24 * 3_600_000;
 let user;
 let organisation;
 let job;
-/** The application of the open dialog. */
+/** The application of the open dialog, and the interview of the user that has no scorecard yet. */
 let chosen;
+let unscored;
 
 const choose = (select, records, text) => {
   const { value } = select;
@@ -93,7 +97,7 @@ async function draw() {
 
 async function drawInvitations() {
   const { data } = await invitations.query({
-    filter: 'email = $email and expires_at > @now',
+    filter: 'email = $email and expires_at > @now and count(memberships) = 0',
     params: { email: user.email },
     expand: { organisation: { fields: ['name'] } },
   });
@@ -169,7 +173,7 @@ async function drawBoard() {
           params: { job: job.id },
           sort: ['id'],
           limit: 100,
-          expand: { candidate: true, interviews: { count: true } },
+          expand: { candidate: { fields: ['name'] }, interviews: { count: true } },
         });
   const columns = Object.keys(NEXT).map((stage) => {
     const cards = data.filter((application) => application.stage === stage).map(boardCard);
@@ -186,20 +190,53 @@ const boardCard = (application) =>
     {},
     element('strong', {}, application.expand.candidate?.name ?? 'hidden'),
     element('span', { className: 'hint' }, `interviews: ${application.interviews_count ?? 0}`),
-    button('Open', () => openApplication(application), { className: 'quiet' }),
+    button('Open', () => openApplication(application.id), { className: 'quiet' }),
   );
 
-async function openApplication(application) {
+/** Others may have changed it since the board was drawn. */
+async function openApplication(id) {
+  const { data } = await applications.query({
+    filter: 'id = $id',
+    params: { id },
+    expand: { candidate: true },
+    capabilities: true,
+  });
+  const [application] = data;
+  if (application?.expand.candidate == null) throw new Hint('The application is gone.');
   chosen = application;
   const { name, email, cv } = application.expand.candidate;
   find('#application-title').textContent = name;
   const about = [`${application.stage} · ${email}`];
   if (cv !== null) about.push(' · ', element('a', { href: (await client.link(cv)).url, target: '_blank' }, 'CV'));
   find('#application-about').replaceChildren(...about);
-  find('#move').hidden = NEXT[application.stage].length === 0;
+  const mayDecide = application.can.update !== false;
+  find('#move').hidden = !mayDecide || NEXT[application.stage].length === 0;
+  find('#write').hidden = !mayDecide;
   find('#move select').replaceChildren(...NEXT[application.stage].map((stage) => element('option', {}, stage)));
-  await drawNotes();
+  await Promise.all([drawInterviews(), drawNotes()]);
   find('#application').showModal();
+}
+
+async function drawInterviews() {
+  const { data } = await interviews.query({
+    filter: 'application = $application',
+    params: { application: chosen.id },
+    sort: ['starts_at'],
+    limit: 100,
+    expand: { interviewer: true, scorecards: true },
+  });
+  const cards = data.map(({ starts_at, expand: { interviewer, scorecards: written } }) =>
+    element(
+      'li',
+      {},
+      element('strong', {}, interviewer?.name ?? interviewer?.email ?? 'hidden'),
+      element('span', { className: 'hint' }, timeOf.format(new Date(starts_at))),
+      ...written.map(({ rating, text }) => element('blockquote', {}, `${rating} of 5: ${text}`)),
+    ),
+  );
+  fill(find('#application-interviews'), cards);
+  unscored = data.find(({ interviewer, expand }) => interviewer === user.id && expand.scorecards.length === 0);
+  find('#score').hidden = unscored === undefined;
 }
 
 async function drawNotes() {
@@ -304,6 +341,7 @@ onSubmit('#plan', ({ interviewer, starts_at, ends_at }) =>
     ends_at: new Date(ends_at).toISOString(),
   }),
 );
+onSubmit('#score', ({ rating, text }) => scorecards.create({ interview: unscored.id, rating: Number(rating), text }));
 onSubmit('#write', ({ text, private: isPrivate }) =>
   notes.create({ application: chosen.id, text, private: isPrivate === 'on' }),
 );
@@ -314,5 +352,5 @@ onSubmit('#attach', async ({ cv }) => {
 for (const select of ['#organisation', '#job']) find(select).addEventListener('change', () => inTurn(draw));
 startPage(draw, {
   conflict: 'The interviewer has another interview at this time.',
-  unique_violation: 'This candidate is on the list already.',
+  unique_violation: 'This person is on the list already.',
 });
