@@ -57,9 +57,16 @@ export class FeedSender {
     this.#observer = observer;
   }
 
-  /** Events of one place come together: the position of the last one alone has all of them behind it. */
+  /**
+   * Events of one place come together: the position of the last one alone has all of them behind it.
+   *
+   * INVARIANT: no event overtakes a reset, because its position would be behind the cause of the reset.
+   */
   send(subscriber: Subscriber, events: readonly FeedEvent[], stretch: LogStretch): void {
-    this.sendWhile(subscriber, { events, stretch, from: 0 }, () => true);
+    const { pendingReset } = subscriber;
+    if (pendingReset === undefined) this.sendWhile(subscriber, { events, stretch, from: 0 }, () => true);
+    // The list behind another reset has them too.
+    else void pendingReset.then(() => subscriber.pendingReset ?? this.send(subscriber, events, stretch));
   }
 
   /** Sends events as long as more may follow. @returns the number of events up to the last that was sent */
@@ -87,15 +94,19 @@ export class FeedSender {
   }
 
   /** The same for a reset: the copy is made anew. */
-  async reset(subscriber: Subscriber, reason: ResetReason, at: LogStretch): Promise<void> {
+  reset(subscriber: Subscriber, reason: ResetReason, at: LogStretch): Promise<void> {
     this.#observer.onReset(reason);
-    await this.#db.noteWrite(subscriber.access.principal);
-    subscriber.mark = undefined;
-    this.send(subscriber, [resetOf(reason)], at);
+    const pending = this.#db.noteWrite(subscriber.access.principal).then(() => {
+      if (subscriber.pendingReset === pending) subscriber.pendingReset = undefined;
+      subscriber.mark = undefined;
+      this.sendWhile(subscriber, { events: [resetOf(reason)], stretch: at, from: 0 }, () => true);
+    });
+    subscriber.pendingReset = pending;
+    return pending;
   }
 
   beat(subscriber: Subscriber, at: LogStretch): void {
-    subscriber.sink.beat(this.#endOf(subscriber, at));
+    subscriber.sink.beat(subscriber.pendingReset === undefined ? this.#endOf(subscriber, at) : undefined);
   }
 
   /** The place of a subscriber, or why it has to list again. */

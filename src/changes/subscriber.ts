@@ -57,6 +57,8 @@ export class Subscriber {
   #access: AccessContext | undefined;
   /** The first part of its positions. Undefined: the copy that its events keep has not begun. */
   mark: string | undefined;
+  /** Resolves when a reset is sent, which waits for the other nodes. */
+  pendingReset: Promise<void> | undefined;
   /** Positions that it was given at the end of a batch. */
   ends = 0;
 

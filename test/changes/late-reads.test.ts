@@ -32,6 +32,8 @@ let feeds: ChangeFeeds;
 let isFull = false;
 /** Runs before the next read of related rows. */
 let before: (() => Promise<unknown>) | undefined;
+/** Resolves when the other nodes know of a write. */
+let noted = Promise.resolve();
 let refused = 0;
 let reads = 0;
 /** The callers whose places the reads took. */
@@ -59,7 +61,15 @@ beforeAll(async () => {
   };
   vi.useFakeTimers({ toFake: ['setInterval'] });
   const onError = (_: string, error: unknown) => errors.push(error);
-  feeds = (await ChangeFeeds.open({ db: { ...db, rows }, schema, place: 'here', places, observer, onError }))!;
+  const noteWrite = () => noted;
+  feeds = (await ChangeFeeds.open({
+    db: { ...db, rows, noteWrite },
+    schema,
+    place: 'here',
+    places,
+    observer,
+    onError,
+  }))!;
 });
 afterAll(async () => {
   vi.useRealTimers();
@@ -78,6 +88,7 @@ function open(since?: string, id = ANN!, caller = new FeedCaller(schema, { id, r
     position: '',
     positions: [] as string[],
     beats: 0,
+    beat: undefined as string | undefined,
     ends: [] as string[],
     leave: ignore,
   };
@@ -88,7 +99,10 @@ function open(since?: string, id = ANN!, caller = new FeedCaller(schema, { id, r
       stream.position = position;
       stream.positions.push(position);
     },
-    beat: () => stream.beats++,
+    beat: (position) => {
+      stream.beats++;
+      stream.beat = position;
+    },
     lags: () => false,
     drained: async () => undefined,
     end: (reason) => stream.ends.push(reason),
@@ -166,6 +180,35 @@ test('streams whose readers leave before their turn ask nothing', async () => {
   await until('the next stream', () => next.seen.includes('ready'));
   expect(next.seen).toContain('e');
   for (const each of [kept, next]) each.leave();
+});
+
+test('no event and no position overtakes a reset that waits for other nodes', async () => {
+  await db.run(raw('UPDATE teams SET open = false'));
+  const stream = open();
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  const waits = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  noted = waits[0]!.promise;
+  await db.run(raw('UPDATE teams SET open = true'));
+  await feeds.look();
+  await insert('in the list of the second reset');
+  await feeds.look();
+  noted = waits[1]!.promise;
+  await db.run(raw('UPDATE teams SET open = true'));
+  await feeds.look();
+  await insert('f');
+  await feeds.look();
+  vi.advanceTimersByTime(15_000);
+  expect([stream.seen, stream.beats, stream.beat]).toEqual([['ready'], 1, undefined]);
+  waits[0]!.resolve();
+  await new Promise(setImmediate);
+  expect(stream.seen).toEqual(['ready', 'reset']);
+  waits[1]!.resolve();
+  noted = Promise.resolve();
+  await until('the event behind the resets', () => stream.seen.length > 3);
+  expect(stream.seen).toEqual(['ready', 'reset', 'reset', 'f']);
+  vi.advanceTimersByTime(15_000);
+  expect(stream.beat).toBeTypeOf('string');
+  stream.leave();
 });
 
 test('a related row that changes behind a batch shows no record as it was before', async () => {
