@@ -1,4 +1,6 @@
 /** The schema as the readers of the log know it: the shapes of its tables, and a digest of the rules that decide. */
+import { canonical, keyOf } from '../policy/analyse/canonical.ts';
+import type { Policy } from '../policy/types.ts';
 import { loggedTablesOf } from '../schema/model/logged-tables.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { loggedShape, shortDigest } from '../schema/model/stored-names.ts';
@@ -7,14 +9,18 @@ import { loggedShape, shortDigest } from '../schema/model/stored-names.ts';
 export const loggedShapesOf = (schema: Schema): ReadonlyMap<string, string> =>
   new Map([...loggedTablesOf(schema).values()].map((each) => [each.source, loggedShape(each)]));
 
+/** The text of a rule only names the conditions that it calls. */
+const meaningOf = (rules: readonly Policy[]): readonly string[] =>
+  rules.map(({ checked }) => keyOf(canonical(checked)));
+
 /** Changes with every rule of the feeds, and with the shape of the tables. */
 export function feedRulesDigest({ collections }: Schema, shapes: ReadonlyMap<string, string>): string {
   const rules = [...collections.values()].map(({ name, access, memberAccess, feed }) => [
     name,
     feed !== undefined,
-    access.list.map(({ text }) => text),
-    access.read.map(({ text }) => text),
-    [...memberAccess].map(([member, { read = [] }]) => [member, read.map(({ text }) => text)]),
+    meaningOf(access.list),
+    meaningOf(access.read),
+    [...memberAccess].map(([member, { read = [] }]) => [member, meaningOf(read)]),
   ]);
   return shortDigest(JSON.stringify([rules, [...shapes]]));
 }

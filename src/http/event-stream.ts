@@ -23,6 +23,7 @@ export interface StreamEvent {
 export class EventStream {
   readonly #res: Context['res'];
   #isEnded = false;
+  #isUnread = false;
 
   /** Sends the head. */
   constructor(ctx: Context, onClose: (reason: string) => void) {
@@ -34,7 +35,7 @@ export class EventStream {
     res.setHeader('Cache-Control', 'no-store');
     // nginx would gather events.
     res.setHeader('X-Accel-Buffering', 'no');
-    res.on('close', () => onClose(this.#isEnded ? 'ended' : 'reader'));
+    res.on('close', () => onClose(this.#closeReason));
     ctx.req.socket.setNoDelay(true);
     res.write(`retry: ${RETRY_MS}\n\n`);
   }
@@ -71,10 +72,16 @@ export class EventStream {
     this.#res.end();
   }
 
+  get #closeReason(): string {
+    if (this.#isUnread) return 'unread';
+    return this.#isEnded ? 'ended' : 'reader';
+  }
+
   #write(text: string): boolean {
     if (this.#isEnded) return false;
     if (this.#res.writableLength + text.length > MOST_UNREAD_EVENTS) {
       this.#isEnded = true;
+      this.#isUnread = true;
       this.#res.destroy();
       return false;
     }

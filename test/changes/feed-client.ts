@@ -12,6 +12,10 @@ export interface ReadEvent {
 interface FeedInit {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The address of this machine that the request comes from. */
+  readonly from?: string;
+  /** Reads nothing until `read()`. */
+  readonly isSilent?: boolean;
 }
 
 export class FeedClient {
@@ -21,33 +25,46 @@ export class FeedClient {
   readonly headers: Promise<IncomingMessage['headers']>;
   isOver = false;
   readonly #request: ClientRequest;
+  readonly #response: Promise<IncomingMessage>;
   #taken = 0;
   #retry = '';
 
   /** Without `fetch`, which opens another connection for one that it has lost. */
   constructor(client: Client, path: string, init: FeedInit = {}) {
-    const { body, headers = {} } = init;
+    const { body, headers = {}, from, isSilent = false } = init;
     const json: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' };
     this.#request = request(client.url + path, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { ...client.headers, ...headers, ...json },
       agent: false,
+      localAddress: from,
     });
     const response = new Promise<IncomingMessage>((resolve, reject) => {
       this.#request.on('response', resolve).on('error', reject);
     });
     this.headers = response.then((answer) => answer.headers);
-    void response
-      .then((answer) => this.#read(answer))
-      .catch(() => undefined)
-      .finally(() => {
-        this.isOver = true;
-      });
+    this.#response = response;
+    response.catch(() => undefined);
+    if (!isSilent) void this.read();
     this.#request.end(body === undefined ? undefined : JSON.stringify(body));
   }
 
   close(): void {
     this.#request.destroy();
+  }
+
+  get status(): Promise<number | undefined> {
+    return this.#response.then(({ statusCode }) => statusCode);
+  }
+
+  /** Reads the events until the stream is over. */
+  async read(): Promise<void> {
+    try {
+      await this.#read(await this.#response);
+    } catch {
+      // The stream was cut off.
+    }
+    this.isOver = true;
   }
 
   get retry(): string {

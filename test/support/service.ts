@@ -69,6 +69,10 @@ export class TestService {
     return this.#service.app;
   }
 
+  replaceSchema(schema: string): Promise<void> {
+    return this.#service.replaceSchema(schemaFrom(schema));
+  }
+
   get url(): string {
     return this.#service.url;
   }

@@ -1,0 +1,145 @@
+// @module-tag long
+/** The ends of streams that are not their readers' wish: revoked keys, disabled users, unread events, another schema. */
+import { beforeAll, expect, test } from 'vitest';
+import { raw } from '../../src/sql.ts';
+import { newApiKey } from '../auth/keyed.ts';
+import { describeOnBoth, type User } from '../support/service.ts';
+import { until } from '../support/until.ts';
+import { FeedClient } from './feed-client.ts';
+
+const schemaOf = (condition: string, retention = '1h'): string => `
+roles: { admin: {}, member: {} }
+guests: true
+register: { roles: [member] }
+limits: { feeds: { user: 2 } }
+conditions: { 'is_shown(title: string)': '${condition}' }
+collections:
+  users: { access: { view: true, delete: [{ roles: [admin] }] } }
+  notes:
+    changes: { retention: ${retention} }
+    fields: { title: string, text: string }
+    access: { view: 'is_shown(@record.title)', create: [{ roles: [member] }] }
+`;
+const SCHEMA = schemaOf('title != "hidden"');
+const LARGE = 524_288;
+/** Events of half a MiB: more than the sockets of both sides buffer. */
+const MOST_LARGE = 100;
+
+describeOnBoth(
+  'the end of a stream',
+  (service) => {
+    let admin: User;
+    let ann: User;
+    beforeAll(async () => {
+      [admin, ann] = await Promise.all([service.user('admin'), service.user()]);
+    });
+    const ready = async (client: User['client'], init = {}): Promise<FeedClient> => {
+      const feed = new FeedClient(client, '/api/notes/changes', init);
+      await feed.until('ready');
+      return feed;
+    };
+    const make = async (data: object): Promise<string> => {
+      const { body, text } = await ann.client.post('/api/notes', { data });
+      if (body.data === undefined) throw new Error(text);
+      return body.data.id;
+    };
+
+    test('a stream is not compressed, though its client takes every coding', async () => {
+      const headers = { 'Accept-Encoding': 'br, gzip' };
+      await make({ title: 'long', text: 'x'.repeat(5_000) });
+      expect((await ann.client.get('/api/notes', headers)).headers.get('content-encoding')).toBe('gzip');
+      const feed = await ready(ann.client, { headers });
+      expect((await feed.headers)['content-encoding']).toBeUndefined();
+      await make({ title: 'plain', text: 'x'.repeat(5_000) });
+      await feed.until('enter');
+      feed.close();
+    });
+
+    test('a revoked key ends the streams that it opened, and no other', async () => {
+      const maker = await service.user('admin');
+      const key = await newApiKey(service, maker.client, { roles: ['member'] });
+      const [byKey, bySession] = [await ready(key.client), await ready(maker.client)];
+      expect((await maker.client.delete(`/api/auth/keys/${key.id}`)).status).toBe(204);
+      await until('the end of the stream', () => byKey.isOver);
+      await make({ title: 'later' });
+      await bySession.until('enter');
+      expect(byKey.events.map(({ type }) => type)).toEqual(['ready']);
+      bySession.close();
+    });
+
+    test.each(['disabled', 'deleted'])('a user who is %s loses every stream, of sessions and of keys', async (end) => {
+      const user = await service.user('admin');
+      const key = await newApiKey(service, user.client, { roles: ['member'] });
+      const streams = [await ready(user.client), await ready(key.client)];
+      const path = `/api/users/${user.id}`;
+      const { status, text } =
+        end === 'deleted' ? await admin.client.delete(path) : await admin.client.post(`${path}/disable`, {});
+      expect([status < 300, text]).toEqual([true, text]);
+      await until('the ends of both streams', () => streams.every(({ isOver }) => isOver));
+    });
+
+    test('a user whom another program disables loses the stream without news', async () => {
+      const user = await service.user();
+      const stream = await ready(user.client);
+      await service.app.db.run(raw(`UPDATE users SET disabled = true WHERE id = '${user.id}'`));
+      await until('the end of the stream', () => stream.isOver);
+    });
+
+    test('a publishable key has the places of a caller for each address', async () => {
+      const { client } = await newApiKey(service, admin.client, { publishable: true, roles: undefined });
+      const from = (address: string) => new FeedClient(client, '/api/notes/changes', { from: address });
+      const opened: FeedClient[] = [];
+      const statuses: (number | undefined)[] = [];
+      for (const address of ['127.0.0.1', '127.0.0.1', '127.0.0.1', '127.0.0.2', '127.0.0.2', '127.0.0.2']) {
+        const stream = from(address);
+        opened.push(stream);
+        statuses.push(await stream.status);
+      }
+      expect(statuses).toEqual([200, 200, 429, 200, 200, 429]);
+      for (const each of opened) each.close();
+    });
+
+    test('a reader who leaves 1 MiB unread is disconnected, holds up nobody, and resumes', async () => {
+      const [silent, reader] = [
+        new FeedClient(ann.client, '/api/notes/changes', { isSilent: true }),
+        await ready(admin.client),
+      ];
+      expect(await silent.status).toBe(200);
+      const isCut = async (): Promise<boolean> =>
+        /^bylaw_feed_closed_total\{reason="unread"\} [1-9]/m.test((await service.anonymous.get('/metrics')).text);
+      let made = 0;
+      while (!(await isCut()) && made < MOST_LARGE) {
+        const values = `gen_random_uuid(), 'large ${made++}', repeat('x', ${LARGE})`;
+        await service.app.db.run(raw(`INSERT INTO notes (id, title, text) VALUES (${values})`));
+        await service.app.feeds!.look();
+        await reader.until('enter');
+      }
+      expect(await isCut()).toBe(true);
+      await silent.read();
+      const resumed = await ready(ann.client, { headers: { 'Last-Event-ID': silent.position } });
+      const titles = [...silent.events, ...resumed.events].flatMap(({ data }) => data.record?.title ?? []);
+      expect(titles).toEqual(Array.from({ length: made }, (_, i) => `large ${i}`));
+      for (const each of [reader, resumed]) each.close();
+    });
+
+    test('another schema ends each stream, whose reader lists again where a rule means another thing', async () => {
+      const other = schemaOf('title != "hidden" and title != "old"');
+      const seen = async (since: string): Promise<readonly string[]> => {
+        const resumed = await ready(ann.client, { headers: { 'Last-Event-ID': since } });
+        resumed.close();
+        return resumed.events.map(({ type, data }) => data.reason ?? type);
+      };
+      const first = await ready(ann.client);
+      await service.replaceSchema(schemaOf('title != "hidden"', '2h'));
+      await until('the end of the stream', () => first.isOver);
+      expect(Number(first.retry)).toBeGreaterThanOrEqual(500);
+      expect(await seen(first.position)).toEqual(['ready']);
+      const second = await ready(ann.client);
+      await service.replaceSchema(other);
+      await until('the end of the stream', () => second.isOver);
+      expect(await seen(second.position)).toEqual(['schema', 'ready']);
+      await service.replaceSchema(SCHEMA);
+    });
+  },
+  { schema: SCHEMA },
+);
