@@ -16,18 +16,25 @@ export async function pruneLog(db: Database, retention: number): Promise<void> {
   if (pruned === undefined) return;
   let deleted: number;
   do {
-    deleted = await db.transaction((tx) =>
-      tx.run(sql`
-        DELETE FROM bylaw_changes
-         WHERE seq IN (
-               SELECT seq
-                 FROM bylaw_changes
-                WHERE xid < pg_snapshot_xmax(${text(pruned)}::pg_snapshot)
-                  AND pg_visible_in_snapshot(xid, ${text(pruned)}::pg_snapshot)
-                LIMIT ${raw(String(PRUNED_TOGETHER))})`),
-    );
+    deleted = await db.transaction(async (tx) => ((await prunesAlone(tx)) ? deleteSome(tx, pruned) : 0));
   } while (deleted === PRUNED_TOGETHER);
 }
+
+/** Until the end of the transaction, no other node prunes. */
+async function prunesAlone(tx: Queryable): Promise<boolean> {
+  const [locked] = await tx.rows(sql`SELECT pg_try_advisory_xact_lock(${param('int8', PRUNE_LOCK)})`);
+  return locked?.[0] === 't';
+}
+
+const deleteSome = (tx: Queryable, pruned: string): Promise<number> =>
+  tx.run(sql`
+    DELETE FROM bylaw_changes
+     WHERE seq IN (
+           SELECT seq
+             FROM bylaw_changes
+            WHERE xid < pg_snapshot_xmax(${text(pruned)}::pg_snapshot)
+              AND pg_visible_in_snapshot(xid, ${text(pruned)}::pg_snapshot)
+            LIMIT ${raw(String(PRUNED_TOGETHER))})`);
 
 interface LogSample {
   readonly snapshot: string;
@@ -37,8 +44,7 @@ interface LogSample {
 
 /** Remembers the present snapshot. → the snapshot whose entries have served their time. */
 async function takeSample(tx: Queryable, retention: number): Promise<string | undefined> {
-  const [locked] = await tx.rows(sql`SELECT pg_try_advisory_xact_lock(${param('int8', PRUNE_LOCK)})`);
-  if (locked?.[0] !== 't') return undefined;
+  if (!(await prunesAlone(tx))) return undefined;
   const [row] = await tx.rows(sql`
     SELECT samples::text, pg_current_snapshot()::text, ${MILLISECONDS_OF('statement_timestamp()')},
            (SELECT ${MILLISECONDS_OF('at')}
@@ -48,8 +54,13 @@ async function takeSample(tx: Queryable, retention: number): Promise<string | un
       FROM bylaw_change_log`);
   const [known, snapshot, now, beyond] = present(row, 'the state of the change log');
   const samples = [...(JSON.parse(known!) as LogSample[]), { snapshot: snapshot!, at: Number(now) }];
-  const bound = Math.max(Number(now) - retention * 1000, beyond === null ? 0 : Number(beyond));
-  const last = samples.findLastIndex(({ at }) => at <= bound);
+  const tooOld = samples.findLastIndex(({ at }) => at <= Number(now) - retention * 1000);
+  // The present snapshot would leave no entry.
+  const tooMany = Math.min(
+    samples.findIndex(({ at }) => at > Number(beyond ?? now)),
+    samples.length - 2,
+  );
+  const last = Math.max(tooOld, tooMany);
   const kept = thinned(samples.slice(Math.max(0, last)));
   await tx.run(sql`UPDATE bylaw_change_log SET samples = ${param('jsonb', JSON.stringify(kept))}`);
   if (last < 0) return undefined;
