@@ -58,6 +58,8 @@ export class FeedStream {
   #running: AbortController | undefined;
   #gathering: ReturnType<typeof setTimeout> | undefined;
   #failures = 0;
+  /** The service spreads the readers of streams that it ends. */
+  #retry = FIRST_BACK_OFF;
 
   constructor(transport: Transport) {
     this.#transport = transport;
@@ -99,13 +101,14 @@ export class FeedStream {
         return this.#fail(error);
     }
     if (running.signal.aborted) return;
-    const pause = Math.min(LONGEST_BACK_OFF, FIRST_BACK_OFF * 2 ** this.#failures++);
-    this.#begin(pause * (0.5 + Math.random() / 2));
+    const pause = this.#retry * 2 ** this.#failures++ * (1 + Math.random() / 2);
+    this.#begin(Math.min(LONGEST_BACK_OFF, pause));
   }
 
   #take(block: string): void {
     const fields = fieldsOf(block);
-    const { id: position = '', event: type, data } = fields;
+    const { id: position = '', event: type, data, retry } = fields;
+    if (retry !== undefined) this.#retry = Number(retry) || FIRST_BACK_OFF;
     if (data === undefined || type === undefined) {
       if (position !== '' && this.#feeds.size === 1)
         for (const feed of this.#feeds.values()) {
@@ -274,7 +277,8 @@ export class LiveRecords<R extends object> {
     if (change.type === 'reset') this.#listSoon(Math.random() * RESET_SPREAD);
     else if (this.#isPage) this.#listSoon(LIST_AT_MOST_EVERY);
     else if (this.#since !== undefined) this.#since.push(change);
-    else this.#show(withChange(this.#records, change));
+    // The first list, which is on its way soon, has the change.
+    else if (this.#isListed) this.#show(withChange(this.#records, change));
   }
 
   #listSoon(after: number): void {

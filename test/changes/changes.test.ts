@@ -237,7 +237,9 @@ describeOnBoth(
       await patch(ann, `notes/${id}`, { title: 'c' });
       const gone = await make(ann, 'notes', { title: 'gone' });
       await ann.client.delete(`/api/notes/${gone}`);
-      const resumed = watch(ann, '/api/notes/changes', { headers: { 'Last-Event-ID': position } });
+      // The header counts before the query.
+      const headers = { 'Last-Event-ID': position };
+      const resumed = watch(ann, `/api/notes/changes?since=${feed.events[0]!.id}`, { headers });
       const events = await resumed.until('ready');
       expect(events.map(([type, data]) => [type, (data as { record?: { title: string } }).record?.title])).toEqual([
         ['change', 'b'],
@@ -384,6 +386,11 @@ describeOnBoth(
       expect(await several({ 'a b': { collection: 'notes' } })).toEqual([422, 'validation_failed']);
       const { status } = await service.anonymous.get('/api/notes/changes');
       expect(status).toBe(401);
+      const asBrowser = await ann.client.get('/api/teams/changes', { Accept: 'text/event-stream' });
+      expect([asBrowser.status, asBrowser.headers.get('content-type')]).toEqual([
+        404,
+        expect.stringContaining('application/problem+json'),
+      ]);
     });
 
     test('a stream tells proxies and browsers what it is, and a user has no more than the limit', async () => {

@@ -182,6 +182,19 @@ test('streams whose readers leave before their turn ask nothing', async () => {
   for (const each of [kept, next]) each.leave();
 });
 
+test('a stream is ready when the other nodes know of it', async () => {
+  const wait = Promise.withResolvers<void>();
+  noted = wait.promise;
+  const stream = open();
+  await feeds.look();
+  await new Promise(setImmediate);
+  expect(stream.seen).toEqual([]);
+  wait.resolve();
+  noted = Promise.resolve();
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  stream.leave();
+});
+
 test('no event and no position overtakes a reset that waits for other nodes', async () => {
   await db.run(raw('UPDATE teams SET open = false'));
   const stream = open();

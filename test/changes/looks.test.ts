@@ -2,6 +2,7 @@
 /** Looks of a node that has no news: other programs write to a server, and the connection that brings news may be lost. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ChangeFeeds } from '../../src/changes/change-feeds.ts';
+import { ChangeLog } from '../../src/changes/change-log.ts';
 import { pruneLog } from '../../src/changes/log-pruning.ts';
 import type { Database, Subscription } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
@@ -19,6 +20,20 @@ collections:
 `);
 const caller = new FeedCaller(schema, { id: '00000001-0000-4000-8000-000000000000', roles: [] }, decide);
 const MOST_LOGGED = 1_000_000;
+
+test('a reader waits until 200 transactions at most are in flight: a position would be too long', async () => {
+  const snapshots = [201, 201, 200].map((count) => {
+    const inFlight = Array.from({ length: count }, (_, i) => 1_000 + i);
+    return `1000:2000:${inFlight.join()}`;
+  });
+  const asked: string[] = [];
+  const rows = async () => {
+    asked.push(snapshots.shift()!);
+    return [[asked.at(-1)!, '5', 'life', '0', null, null, null, null, null, null, null, null]];
+  };
+  const page = await new ChangeLog({ rows } as unknown as Database).read(undefined);
+  expect([asked.length, page.now.snapshot.inFlight.length]).toEqual([3, 200]);
+});
 
 describe.skipIf(!hasPostgres)('a node without news', () => {
   let db: Database;

@@ -1,6 +1,6 @@
 /** The client reads server-sent events as another parser does, however their bytes are divided. */
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { type Change, createClient } from '../../src/client/client.ts';
 
 const EVENTS = [
@@ -52,4 +52,31 @@ test.each([1, 2, 3, 7, 64, 10_000])('the reader takes chunks of %i bytes', async
   expect(all.map((each) => (each as { position: string }).position)).toEqual(['p1', 'p2', 'p4', 'p4', 'p5', 'p6']);
   // The client gives no event twice in a row.
   expect(seen).toEqual(all.filter((_, i) => i !== 3));
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test('a stream that the service ends is opened again after the time that it names, spread by a half, and 30 s at most', async () => {
+  vi.useFakeTimers();
+  let opened = 0;
+  const ready = 'id: p1\nevent: ready\ndata: {"feed":"f1"}\n\n';
+  const client = createClient('http://events.example', {
+    fetch: async () => new Response(`retry: 1000\n\n${opened++ === 0 ? ready : ''}retry: 3000\n\n`),
+  });
+  const changes = client.collection('notes').changes();
+  const first = changes.next();
+  await vi.advanceTimersByTimeAsync(10);
+  expect(await first).toMatchObject({ value: { type: 'ready' } });
+  const openedAfter = async (ms: number): Promise<number> => {
+    await vi.advanceTimersByTimeAsync(ms);
+    return opened;
+  };
+  expect([await openedAfter(2_980), await openedAfter(1_520)]).toEqual([1, 2]);
+  // Streams without an event double the time.
+  expect([await openedAfter(1_490), await openedAfter(6_010)]).toEqual([2, 3]);
+  await openedAfter(120_000);
+  const before = opened;
+  expect([await openedAfter(30_000), await openedAfter(30_000)]).toEqual([before + 1, before + 2]);
 });
