@@ -55,6 +55,8 @@ export interface LookUp {
   readonly column: string;
   /** The column is that of the ids. */
   readonly isId?: true;
+  /** The column of the row whose value is looked up; undefined: the value is another row's. */
+  readonly by?: string;
   /** The rows that are looked up for each of them. */
   readonly within: readonly LookUp[];
   /** They depend on more of the record than the key, so that no join finds those of all records. */

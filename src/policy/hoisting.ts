@@ -4,7 +4,14 @@
  */
 import type { KeyCount, LookUp, RowShare } from './branch.ts';
 import { columnTested, isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from './column-facts.ts';
-import type { ColumnRef, Condition, ConditionOperand, Exists, Source } from './condition.ts';
+import {
+  type ColumnRef,
+  type Condition,
+  type ConditionOperand,
+  type Exists,
+  RECORD,
+  type Source,
+} from './condition.ts';
 import type { Values } from './emit/value-places.ts';
 import { isSameColumn } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
@@ -190,13 +197,21 @@ const NO_GUARDS: LookUpsOf = () => [];
  * The related rows that the condition looks up for each record.
  * @param ofGuards the look-ups of the rule that decides which records of a collection count
  */
-export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>, ofGuards = NO_GUARDS): readonly LookUp[] {
+export function lookUpsIn(
+  cond: Condition,
+  listed: ReadonlySet<Exists>,
+  ofGuards = NO_GUARDS,
+  row = RECORD.id,
+): readonly LookUp[] {
   if (cond.kind === 'exists' && listed.has(cond)) return [];
-  const within = innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed, ofGuards));
-  if (cond.kind !== 'exists' || cond.relation.kind === 'elements') return within;
-  if (namedElementOf(cond) !== undefined) return [{ ...keyOfLookUp(cond), within: [] }];
+  const isOfRows = cond.kind === 'exists' && cond.relation.kind !== 'elements';
+  const inner = isOfRows ? cond.source.id : row;
+  const within = innerOf(cond).flatMap((part) => lookUpsIn(part, listed, ofGuards, inner));
+  if (!isOfRows) return within;
+  const key = keyOfLookUp(cond, row);
+  if (namedElementOf(cond) !== undefined) return [{ ...key, within: [] }];
   const guarding = cond.guard === undefined ? [] : ofGuards(cond.guard.collection);
-  return [{ ...keyOfLookUp(cond), within: [...guarding, ...within], ...(isOfEach(cond) && { isOfEach: true }) }];
+  return [{ ...key, within: [...guarding, ...within], ...(isOfEach(cond) && { isOfEach: true }) }];
 }
 
 /** The condition reads other columns outside than those by which the rows are found. */
@@ -206,11 +221,12 @@ function isOfEach(cond: Exists): boolean {
   return !isAlone && keysOfRequest(cond, cond.negated ? columnsOfAny : comparedColumns) === undefined;
 }
 
-function keyOfLookUp({ relation, target, by }: Exists): Omit<LookUp, 'within'> {
+function keyOfLookUp({ relation, target, by, key }: Exists, row: number): Omit<LookUp, 'within'> {
+  const of = key.kind === 'column' && key.source.id === row ? { by: key.column } : {};
   if (by !== 'owner' || relation.kind === 'belongs_to' || relation.kind === 'ancestors' || relation.kind === 'elements')
-    return { table: target.table, column: keyOf(target).column, isId: true };
-  if (relation.kind === 'many_to_many') return { table: relation.linkTable, column: relation.sourceColumn };
-  return { table: target.table, column: relation.viaColumn };
+    return { table: target.table, column: keyOf(target).column, isId: true, ...of };
+  if (relation.kind === 'many_to_many') return { table: relation.linkTable, column: relation.sourceColumn, ...of };
+  return { table: target.table, column: relation.viaColumn, ...of };
 }
 
 /** @param row the source of the rows that the condition is about */

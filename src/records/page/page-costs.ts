@@ -90,8 +90,8 @@ export class Estimate {
     const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
     this.#filtered =
       linked * (opaque === undefined ? shareOfAll(table, filters) : opaque.rows / Math.max(1, table.rows));
-    this.#lookedUp = lookUps.length === 0 ? 0 : costOfLookUps(lookUps, statisticsOf);
-    this.#filterCost = opaque === undefined ? 0 : filterCostOf(opaque, statisticsOf);
+    this.#lookedUp = lookUps.length === 0 ? 0 : costOfLookUps(lookUps, question.table, statisticsOf);
+    this.#filterCost = opaque === undefined ? 0 : filterCostOf(opaque, question.table, statisticsOf);
     const ordering = table.columns.get(isById ? keyOf(collection).column : (order?.column ?? ''));
     // New ids come after all others.
     this.#clustering = ordering?.clustering ?? (isById ? 1 : 0);
@@ -144,7 +144,7 @@ export class Estimate {
   get #ofAll(): Costed<Gathered> | undefined {
     const { rows } = this.#table;
     if (this.#links !== undefined || rows * SCANNED < UNION) return undefined;
-    const { opaque, lookUps, unlisted = lookUps } = this.#question;
+    const { opaque, table, lookUps, unlisted = lookUps } = this.#question;
     const way = { kind: 'gathered', by: 'all' } as const;
     if (opaque !== undefined) {
       const { all } = opaque;
@@ -154,7 +154,7 @@ export class Estimate {
     const related = (of: readonly LookUp[]): number =>
       summed(
         of.map((lookUp) => {
-          const each = found * costOfLookUps([lookUp], this.#statisticsOf) * this.#tested;
+          const each = found * costOfLookUps([lookUp], table, this.#statisticsOf) * this.#tested;
           return lookUp.isOfEach === true ? each : Math.min(each, this.#scanned(tablesOfLookUps([lookUp])));
         }),
       );
@@ -494,16 +494,26 @@ function linkCount({ links }: PageQuestion, statisticsOf: StatisticsOf): number 
   return links && table && table.rows * shareOf(table, links);
 }
 
-/** Each row that is found looks up the rows within. */
-const costOfLookUps = (lookUps: readonly LookUp[], statisticsOf: StatisticsOf): number =>
-  summed(
-    lookUps.map((each) => LINKED + rowsOfKey(each, statisticsOf) * (FOUND + costOfLookUps(each.within, statisticsOf))),
+/** Each row of the table looks up rows, unless it has no value to find them by; each that is found looks up the rows within. */
+function costOfLookUps(lookUps: readonly LookUp[], table: string, statisticsOf: StatisticsOf): number {
+  const columns = statisticsOf(table)?.columns;
+  return summed(
+    lookUps.map((each) => {
+      const { nullShare = 0 } = columns?.get(each.by ?? '') ?? {};
+      const found = rowsOfKey(each, statisticsOf) * (FOUND + costOfLookUps(each.within, each.table, statisticsOf));
+      return (1 - nullShare) * (LINKED + found);
+    }),
   );
+}
 
 /** Some related rows of a record answer for it, and the database knows the cost to find these. */
-function filterCostOf({ lookUps, lookedUp, isOfLists }: OpaqueFilter, statisticsOf: StatisticsOf): number {
+function filterCostOf(
+  { lookUps, lookedUp, isOfLists }: OpaqueFilter,
+  table: string,
+  statisticsOf: StatisticsOf,
+): number {
   if (isOfLists === true) return FOUND;
-  const ofAll = costOfLookUps(lookUps, statisticsOf);
+  const ofAll = costOfLookUps(lookUps, table, statisticsOf);
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
 }
 

@@ -141,7 +141,7 @@ collections:
     expect(permit.where('t').text).toBe(
       `EXISTS (SELECT 1 FROM ${document} AND "t_1"."team_id" = ANY(ARRAY(${teams})) OFFSET 0)`,
     );
-    expect(permit.lookUps).toEqual([{ table: 'documents', column: 'id', isId: true, within: [] }]);
+    expect(permit.lookUps).toEqual([{ table: 'documents', column: 'id', isId: true, by: 'document_id', within: [] }]);
     const counts: (KeyCount | undefined)[] = [];
     permitOf(OF_OWN_TEAM).lookingUp((_, count) => counts.push(count()) > 0);
     const ofCaller = { kind: 'values', column: 'user_id', values: [ME] };
@@ -185,7 +185,7 @@ collections:
       own.lookUps,
       permitOf(PUBLISHED).lookingUp().lookUps,
       permitOf(PUBLISHED).lookingUp(() => true).lookUps,
-    ]).toEqual([[], [{ table: 'documents', column: 'id', isId: true, within: [] }], []]);
+    ]).toEqual([[], [{ table: 'documents', column: 'id', isId: true, by: 'document_id', within: [] }], []]);
   });
 
   it('keeps the places of values beside those that the request leaves out', () => {

@@ -421,6 +421,19 @@ describe('the way to a page', () => {
     expect(walkBy([{ table: 'documents', column: 'status', within: [] }])).toBeUndefined();
   });
 
+  it('a walk is longer where few records have a value to look up others by', () => {
+    const known = new Map(tables(100_000));
+    const documents = known.get('documents')!;
+    const lookUps = [{ table: 'parents', column: 'id', isId: true, by: 'parent_id', within: [] } as const];
+    const walkIf = (nullShare: number) => {
+      const columns = new Map([...documents.columns, ['parent_id', { ...column(100), nullShare }] as const]);
+      known.set('documents', { ...documents, columns });
+      const way = shortestWay({ ...QUESTION, branches: undefined, lookUps }, (table) => known.get(table));
+      return way?.kind === 'gathered' ? way.walk : undefined;
+    };
+    expect([0, 0.9].map(walkIf)).toEqual([1_600, 6_400]);
+  });
+
   it('a longer walk comes before the rows of a filter that finds many', () => {
     const known = tables(100_000);
     const wayTo = (rows: number) => {
