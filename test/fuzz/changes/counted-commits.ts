@@ -32,7 +32,7 @@ export class CountedCommits {
     this.#changes = new Map();
     this.#last = list;
     if (events.some(({ type }) => type === 'reset')) return undefined;
-    const received = Map.groupBy(events, ({ data }) => JSON.parse(`{${data}}`).record?.id as string | undefined);
+    const received = Map.groupBy(events, ({ data }) => String(JSON.parse(`{${data}}`).record?.id));
     for (const [id, count] of changes) {
       const own = received.get(id) ?? [];
       if (own.length < count) return `${count} commits of ${id} came as ${own.length} events`;

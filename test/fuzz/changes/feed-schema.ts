@@ -52,14 +52,26 @@ collections:
   tags: { changes: true, fields: { name: string }, access: { read: '@record.name != "c"' } }
 ${policies.map(collectionsOf).join('')}`;
 
-/** Ids that look alike, in columns of another type. */
-const KEYS = ['{ type: uuid }', '{ type: string, made_by: database }'];
+/** Ids of three types, two of which look alike. */
+const KEYS = {
+  uuid: '{ type: uuid }',
+  string: '{ type: string, made_by: database }',
+  int: '{ type: int, made_by: database }',
+};
+type KeyType = keyof typeof KEYS;
+/** Random rules, which come after each fixed one, name records by a UUID. */
+const FIXED_KEYS: readonly KeyType[] = ['uuid', 'int', 'string'];
+const RANDOM_KEYS: readonly KeyType[] = ['string', 'uuid'];
+const keyTypeOf = (i: number): KeyType => {
+  const keys = i % 2 === 0 ? FIXED_KEYS : RANDOM_KEYS;
+  return keys[Math.floor(i / 2) % keys.length]!;
+};
 
 function collectionsOf(policy: string, i: number): string {
   return `
   items${i}:
     changes: true
-    id: ${KEYS[i % KEYS.length]}
+    id: ${KEYS[keyTypeOf(i)]}
     fields:
       n: int
       label: string
@@ -89,6 +101,7 @@ export interface Pools {
 
 /** Items that random rules name. An id comes again after its record was deleted. */
 export const NAMED_ITEMS = ['17e00000-0000-4000-8000-000000000001', '17e00000-0000-4000-8000-000000000002'];
+const NAMED_NUMBERS = ['-7', '4294967297'];
 
 /** A write by the doors of the service; null deletes. */
 export interface DoorWrite {
@@ -155,7 +168,9 @@ export function repeatedWrites(random: Random, i: number, pools: Pools): readonl
 
 function insertItem(random: Random, i: number, pools: Pools): string {
   const isNamed = pools.items.length >= 3 && random.chance(0.4);
-  const id = NAMED_ITEMS.find((named) => isNamed && !pools.items.includes(named)) ?? random.uuid();
+  const isInt = keyTypeOf(i) === 'int';
+  const named = (isInt ? NAMED_NUMBERS : NAMED_ITEMS).find((each) => isNamed && !pools.items.includes(each));
+  const id = named ?? (isInt ? String(10_000 + random.below(2 ** 30)) : random.uuid());
   const values = COLUMNS.map((column) => randomValue(random, column, pools));
   pools.items.push(id);
   return `INSERT INTO items${i} (id, ${COLUMNS.join(', ')}) VALUES ('${id}', ${values.join(', ')})`;

@@ -20,8 +20,8 @@ export interface AskedList {
 /** The list that a subscriber would ask for now. */
 export async function listOf(records: Records, { access, filter, members }: AskedList): Promise<ListedRecords> {
   const { json } = await records.list(access(), { limit: 1_000, offset: 0, filter, members });
-  const all = JSON.parse(String(json)) as { readonly id: string }[];
-  return new Map(all.map((record) => [record.id, JSON.stringify(record)]));
+  const all = JSON.parse(String(json)) as { readonly id: string | number }[];
+  return new Map(all.map((record) => [String(record.id), JSON.stringify(record)]));
 }
 
 const LIMIT_MS = 60_000;

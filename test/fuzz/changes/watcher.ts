@@ -161,13 +161,13 @@ export class Watcher {
       const wrong = this.#wrongInSnapshot(event, data.record);
       if (wrong !== undefined) return wrong;
       if (event.listed !== undefined) this.compared++;
-      const shown = list.get(data.record.id) ?? (isRaced ? JSON.stringify(data.record) : undefined);
+      const shown = list.get(String(data.record.id)) ?? (isRaced ? JSON.stringify(data.record) : undefined);
       if (shown === undefined) return `a ${type} of a record that is hidden now: ${JSON.stringify(data)}`;
       const hidden = Object.keys(data.record).filter((name) => !Object.hasOwn(JSON.parse(shown), name));
       if (Object.hasOwn(data.record, 'secret') && !this.#everShown.has(secretOf(data.record)))
         return `a ${type} with a value that was never shown: ${JSON.stringify(data)}`;
       if (hidden.length > 0 && !isRaced) return `a ${type} with fields that are hidden now: ${hidden}`;
-      this.copy.set(data.record.id, JSON.stringify(data.record));
+      this.copy.set(String(data.record.id), JSON.stringify(data.record));
       this.#note(position);
     }
     for (const [id, record] of list)
