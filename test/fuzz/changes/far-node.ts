@@ -90,6 +90,11 @@ export class FarNode implements FeedNode {
     this.#send({ type: 'wake' });
   }
 
+  /** Its own readers take everything at once. */
+  hold(): () => void {
+    return () => undefined;
+  }
+
   /** Ends the process as a power failure would: what was sent last may not have arrived. */
   async kill(): Promise<void> {
     this.#takers.clear();

@@ -48,6 +48,8 @@ export interface FeedNode {
   look(): Promise<void>;
   /** A write has ended. */
   wake(): void;
+  /** The readers of replays take nothing more. → call it when they go on */
+  hold(): () => void;
   close(): Promise<void>;
 }
 
@@ -78,6 +80,7 @@ export class NearNode implements FeedNode {
   /** The last read of the loop began while nothing was written. */
   #isRead = false;
   #asked = 0;
+  #held: Promise<void> | undefined;
   #reads = 0;
   #isExact = false;
   #lists!: SnapshotLists;
@@ -151,8 +154,8 @@ export class NearNode implements FeedNode {
         take({ type, data, position, isStill, ...this.#listedOf(stream, data) });
       },
       beat: () => undefined,
-      lags: () => this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1,
-      drained: async () => undefined,
+      lags: () => this.#held !== undefined || this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1,
+      drained: async () => this.#held,
       end: () => {
         this.#streams.delete(stream);
         end();
@@ -201,6 +204,15 @@ export class NearNode implements FeedNode {
 
   wake(): void {
     this.#feeds.wake();
+  }
+
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held = promise;
+    return () => {
+      this.#held = undefined;
+      resolve();
+    };
   }
 
   close(): Promise<void> {

@@ -5,6 +5,8 @@ import type { Random } from '../random.ts';
 export const FEED_POLICIES: readonly string[] = [
   'true',
   '@record.owner = @request.auth.id',
+  '@record.owner = @request.auth.id or @record.team = @request.auth.team',
+  'any(@record.team.memberships as m, m.kind = "full") or any(@record.team.memberships as o, o.user = @request.auth.id)',
   '@record.flag = true or @record.owner = @request.auth.id',
   'not (@record.n > 2)',
   'any(@record.team.memberships as m, m.user = @request.auth.id)',
@@ -18,7 +20,6 @@ export const FEED_POLICIES: readonly string[] = [
   '@record.cover.shown = true',
   'in_open(@request.auth.team) and @record.n < 4',
   '@record.owner.team = @request.auth.team or @record.label starts with "b"',
-  '@record.owner = @request.auth.id or @record.team = @request.auth.team',
   'is_in(@record.team, "full") or is_in(@record.parent.team, "banned")',
 ];
 const SECRET_RULES = ['@record.owner = @request.auth.id', '@record.flag = true', '@record.team.open = true'];
@@ -97,7 +98,21 @@ export interface Pools {
   readonly tags: readonly string[];
   /** The items of one collection. */
   readonly items: string[];
+  /** The kinds of writes to the other records that its rule and the filters read. */
+  readonly related: readonly number[];
 }
+
+/** Kinds of `relatedWrite` by the words of a rule or filter that reads such records. Memberships show who sees `open`. */
+const WRITES_BEHIND: readonly (readonly [RegExp, readonly number[]])[] = [
+  [/memberships|is_in|^team\.open/m, [14, 15, 16, 20, 21]],
+  [/auth\.team|\.open|in_open/, [16]],
+  [/tags/, [17, 18]],
+  [/cover/, [18, 19]],
+];
+
+/** @param texts of the rule and the filters, one a line */
+export const writesBehind = (texts: string): readonly number[] =>
+  WRITES_BEHIND.flatMap(([words, kinds]) => (words.test(texts) ? kinds : []));
 
 /** Items that random rules name. An id comes again after its record was deleted. */
 export const NAMED_ITEMS = ['17e00000-0000-4000-8000-000000000001', '17e00000-0000-4000-8000-000000000002'];
@@ -127,9 +142,13 @@ export function randomDoorWrite(random: Random, { users, teams, items }: Pools):
   return { id, data: { n: data.n, flag: data.flag } };
 }
 
+/** The numbers from 14 on are kinds of related writes; those beyond this one are drawn where a rule reads memberships. */
+const LAST_RELATED = 19;
+
 /** A statement that some program sends. */
 export function randomWrite(random: Random, i: number, pools: Pools): string {
-  const choice = random.below(20);
+  const choice =
+    pools.related.length > 0 && random.chance(0.2) ? random.pick(pools.related) : random.below(LAST_RELATED + 1);
   if (choice < 5 || pools.items.length < 3) return insertItem(random, i, pools);
   if (choice < 12) return updateItem(random, i, pools);
   if (choice < 14) return deleteItem(random, i, pools);
@@ -164,6 +183,18 @@ const COLUMNS = ['n', 'label', 'flag', 'secret', 'owner_id', 'team_id', 'parent_
 export function repeatedWrites(random: Random, i: number, pools: Pools): readonly string[] {
   const column = random.pick(COLUMNS);
   return Array.from({ length: 3 }, () => `UPDATE items${i} SET ${column} = ${randomValue(random, column, pools)}`);
+}
+
+/**
+ * Statements of two commits of a record: in the first state most rules hide its field, and in the second they show it. The
+ * hidden value is no other's.
+ */
+export function hiddenThenShown(random: Random, i: number, { users, items }: Pools): readonly string[] {
+  const where = `WHERE id = '${random.pick(items)}'`;
+  return [
+    `UPDATE items${i} SET secret = '${random.uuid()}', flag = false, owner_id = NULL ${where}`,
+    `UPDATE items${i} SET secret = 's1', flag = true, owner_id = '${random.pick(users)}' ${where}`,
+  ];
 }
 
 function insertItem(random: Random, i: number, pools: Pools): string {
@@ -204,6 +235,11 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
     case 17:
       return `INSERT INTO items${i}__tags (record_id, member_id)
         SELECT id, '${random.pick(tags)}' FROM items${i} WHERE id = '${random.pick(items)}' ON CONFLICT DO NOTHING`;
+    case 20:
+      return `INSERT INTO memberships (id, team_id, user_id, kind)
+        SELECT gen_random_uuid(), id, '${random.pick(users)}', '${random.pick(['banned', 'full'])}' FROM teams`;
+    case 21:
+      return `DELETE FROM memberships WHERE user_id = '${random.pick(users)}'`;
     case 18:
       if (random.chance(0.15)) return `TRUNCATE ${random.pick([`covers${i}`, `items${i}__tags`])}`;
       return random.pick([

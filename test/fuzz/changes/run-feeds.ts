@@ -21,11 +21,13 @@ import {
   COLLECTION,
   FEED_POLICIES,
   feedSchema,
+  hiddenThenShown,
   NAMED_ITEMS,
   type Pools,
   randomDoorWrite,
   randomWrite,
   repeatedWrites,
+  writesBehind,
 } from './feed-schema.ts';
 import { type CommittedWorld, LongTransaction, write } from './long-transaction.ts';
 import { RandomPolicies } from './random-policies.ts';
@@ -52,6 +54,7 @@ const FILTERS = [
   'secret = "s1"',
   'secret is null',
   'team.open = true',
+  'team.open is not null and n < 5',
   'parent.secret = "s1" or parent is null',
   'any(tags as t, t.name in ["a", "b"])',
   'count(tags) != 1 and n < 5',
@@ -59,6 +62,22 @@ const FILTERS = [
   'none(team.memberships as m, m.user = owner)',
   'any(ancestors(parent by parent) as a, a.secret is not null)',
 ];
+
+/** Pairs that read the same records. */
+const TWIN_FILTERS = [
+  ['n > 2', 'n > 3'],
+  ['secret = "s1"', 'secret is null'],
+  ['team.open = true', 'team.open = false'],
+  ['any(tags as t, t.name = "a")', 'any(tags as t, t.name = "b")'],
+] as const;
+const FIELDS = ['n', 'secret', 'cover'];
+
+/** The choice of a subscriber among the records of the collection. */
+interface AskedRecords {
+  readonly caller: number;
+  readonly filter: string | undefined;
+  readonly fields: readonly string[] | undefined;
+}
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -183,26 +202,23 @@ export class FeedFuzz {
     const { policies, db, records, schema, modules } = this.#world;
     const i = n % policies.length;
     const collection = `items${i}`;
-    const pools = await this.#fill(random);
+    const asked = this.#asked(random);
+    const texts = [policies[i]!, ...asked.flatMap(({ filter }) => filter ?? [])];
+    const pools = await this.#fill(random, writesBehind(texts.join('\n')));
     this.#log = [];
     const { compileFilter } = modules;
     const grounds = { records, schema, compileFilter };
-    const shared = random.pick(FILTERS);
     if (random.chance(0.3)) await this.#openFar();
-    // Subscribers who see the same share a group, and those who nearly do must not.
-    const watchers = [0, 1, 2, 0].map((caller) => {
-      const fields = random.chance(0.3) ? ['n', 'secret', 'cover'] : undefined;
-      // A filter may hide what the rule shows, or reset the stream whenever a record changes.
-      const isWhole = caller > 0 && random.chance(0.5);
-      const filter = isWhole ? undefined : random.chance(0.6) ? shared : random.pick(FILTERS);
-      const access = () => this.#callers[caller]!.ask(collection);
-      return new Watcher(grounds, { collection, caller, access, filter, fields });
+    const watchers = asked.map((each) => {
+      const access = () => this.#callers[each.caller]!.ask(collection);
+      return new Watcher(grounds, { ...each, collection, access });
     });
     const world: CommittedWorld = { i, random, pools, watchers, log: this.#log };
     const long = new LongTransaction(db, world);
     this.#isStill = false;
     try {
-      for (const watcher of watchers) await watcher.begin(random.pick(this.#nodes));
+      const node = random.pick(this.#nodes);
+      for (const watcher of watchers) await watcher.begin(watcher.caller === 0 ? node : random.pick(this.#nodes));
       for (let moment = 0; moment < MOMENTS; moment++) {
         await this.#quiet(watchers);
         await long.next();
@@ -239,6 +255,25 @@ export class FeedFuzz {
     return undefined;
   }
 
+  /** Subscribers who see the same share a group, and those who nearly do must not: the last one is a twin of the first. */
+  #asked(random: Random): readonly AskedRecords[] {
+    const shared = random.pick(FILTERS);
+    const asked = [0, 1, 2, 0].map((caller): AskedRecords => {
+      const fields = random.chance(0.3) ? FIELDS : undefined;
+      // A filter may hide what the rule shows, or reset the stream whenever a record changes.
+      const isWhole = caller > 0 && random.chance(0.5);
+      return { caller, fields, filter: isWhole ? undefined : random.chance(0.6) ? shared : random.pick(FILTERS) };
+    });
+    const [first] = asked;
+    const other = random.below(4);
+    if (other === 0) {
+      const [filter, twin] = random.pick(TWIN_FILTERS);
+      return asked.with(0, { ...first!, filter }).with(-1, { ...first!, filter: twin });
+    }
+    if (other === 1) return asked.with(-1, { ...first!, fields: first!.fields === undefined ? FIELDS : undefined });
+    return asked;
+  }
+
   /** The next world opens another one. */
   async #replaceDead(): Promise<void> {
     if (this.#far?.isDead !== true) return;
@@ -257,7 +292,7 @@ export class FeedFuzz {
     for (const db of this.#own) await db.close();
   }
 
-  async #fill(random: Random): Promise<Pools> {
+  async #fill(random: Random, related: readonly number[]): Promise<Pools> {
     const { db } = this.#world;
     const own = [random.uuid(), random.uuid()];
     const tags = [TAG, random.uuid(), random.uuid()];
@@ -268,7 +303,7 @@ export class FeedFuzz {
         raw(`INSERT INTO tags (id, name) VALUES ('${id}', '${'abc'[i]}')
           ON CONFLICT (id) DO UPDATE SET name = excluded.name`),
       );
-    return { users: this.#callers.map(({ id }) => id), teams: [TEAM, ...own], tags, items: [] };
+    return { users: this.#callers.map(({ id }) => id), teams: [TEAM, ...own], tags, items: [], related };
   }
 
   /** Reads the log while nothing is written. Throws what is wrong. */
@@ -386,11 +421,18 @@ export class FeedFuzz {
     const node = random.pick(this.#nodes);
     const isAlone = random.chance(0.3);
     this.#isStill = isAlone;
+    // Otherwise the replay is soon over, and no batch comes between it and the live events.
+    const release = !isAlone && random.chance(0.8) ? node.hold() : () => undefined;
     const beginning = watcher.begin(node);
-    if (!isAlone) {
-      await write(this.#world.db, randomWrite(random, i, pools), log).catch(() => log.push('-- refused'));
-      for (const each of watchers) await each.noteList();
-      await node.look();
+    try {
+      const ofAll = repeatedWrites(random, i, pools).slice(random.below(4));
+      for (const statement of isAlone ? [] : [randomWrite(random, i, pools), ...ofAll]) {
+        await write(this.#world.db, statement, log).catch(() => log.push('-- refused'));
+        for (const each of watchers) await each.noteList();
+        await node.look();
+      }
+    } finally {
+      release();
     }
     await beginning;
     await this.#quiet(watchers);
@@ -408,6 +450,7 @@ export class FeedFuzz {
       }
       for (let commit = 1 + random.below(3); commit > 0; commit--) {
         if (random.chance(0.2)) await this.#writeByDoor(world);
+        else if (pools.items.length > 0 && random.chance(0.1)) await this.#hideThenShow(world);
         else await this.#commitStatements(world);
         for (const watcher of watchers) await watcher.noteList();
         if (random.chance(0.3)) random.pick(this.#nodes).wake();
@@ -421,6 +464,13 @@ export class FeedFuzz {
       }
     } finally {
       await late?.close();
+    }
+  }
+
+  async #hideThenShow({ i, random, pools, watchers, log }: CommittedWorld): Promise<void> {
+    for (const statement of hiddenThenShown(random, i, pools)) {
+      await write(this.#world.db, statement, log);
+      for (const watcher of watchers) await watcher.noteList();
     }
   }
 
