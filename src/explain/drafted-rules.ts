@@ -37,13 +37,28 @@ const isDraftRule = (given: unknown): given is DraftRule =>
 /** `member`: a field or a belongs_to, which is read or updated by rules of its own. */
 export function readRuleSetName(
   { member }: Data,
-  { collection: { name, fields, relations }, action }: DraftPlace,
+  { collection, action }: DraftPlace,
   report: ReportAsked,
 ): RuleSetName {
   if (member === undefined) return { action };
-  const isKnown = typeof member === 'string' && (fields.has(member) || relations.get(member)?.kind === 'belongs_to');
-  if (!isKnown)
-    report('/member', 'unknown_member', `\`${name}\` has no field or belongs_to \`${echo(String(member))}\``);
+  if (!hasMember(collection, member)) report('/member', 'unknown_member', unknownMember(collection, member));
   if (action !== 'read' && action !== 'update') report('/action', 'unexpected_key', 'a member is read or updated');
   return { action, member: String(member) };
 }
+
+export function reportUnknownMembers(
+  members: readonly string[],
+  { collection, action }: DraftPlace,
+  report: ReportAsked,
+): void {
+  for (const [i, member] of members.entries())
+    if (!hasMember(collection, member)) report(`/members/${i}`, 'unknown_member', unknownMember(collection, member));
+  if (members.length > 0 && (action === 'create' || action === 'delete'))
+    report('/action', 'unexpected_key', `a ${action} decides about whole records`);
+}
+
+const hasMember = ({ fields, relations }: Collection, member: unknown): boolean =>
+  typeof member === 'string' && (fields.has(member) || relations.get(member)?.kind === 'belongs_to');
+
+const unknownMember = ({ name }: Collection, member: unknown): string =>
+  `\`${name}\` has no field or belongs_to \`${echo(String(member))}\``;

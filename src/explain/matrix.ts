@@ -28,6 +28,8 @@ export interface MatrixQuestion {
   readonly action: Action;
   /** A field or a belongs_to with rules of its own, which is read or updated. */
   readonly member: string | undefined;
+  /** Others, which are decided beside the record. */
+  readonly members: readonly string[];
   readonly callers: readonly AskedCaller[];
   readonly ids: readonly string[];
   /** The data of creates; `ids` is empty then. */
@@ -42,6 +44,8 @@ export interface MatrixRow {
   readonly outcomes: readonly Outcome[];
   /** The outcomes by the rules of the draft. */
   readonly drafted?: readonly Outcome[];
+  /** The outcomes of `members`. */
+  readonly members?: Readonly<Record<string, readonly Outcome[]>>;
 }
 interface MatrixPlace {
   readonly store: Store;
@@ -51,29 +55,41 @@ interface MatrixPlace {
 
 /** Throws `not_found` with the place of the unknown user or record. */
 export async function matrixOf(question: MatrixQuestion, place: MatrixPlace): Promise<readonly MatrixRow[]> {
-  const { collection, draft, data } = question;
+  const { collection, draft, data, member, members } = question;
   const keys = question.ids.map((id) => keyKindOf(collection).fromQuery(id));
   const unreadable = keys.indexOf(undefined);
   if (unreadable >= 0) throw unknownRecord(question, unreadable);
-  const collections = [collection, ...(draft === undefined ? [] : [withRules(collection, question, draft)])];
+  const saved: DecidedPart[] = [{ collection, member }];
+  const drafted = draft === undefined ? [] : [{ collection: withRules(collection, question, draft), member }];
+  const parts = [...saved, ...drafted, ...members.map((name) => ({ collection, member: name }))];
+  const firstMember = parts.length - members.length;
   const rows: MatrixRow[] = [];
   for (const [i, caller] of question.callers.entries()) {
     const { auth, kind } = await principalOf(place.store, caller, { pointer: `/callers/${i}` });
     const request = { auth, kind, facts: place.facts, query: {}, now: datetimeOf(new Date()) };
-    const asked = { ...question, collections, request, keys };
+    const asked = { ...question, parts, request, keys };
     const found = data.length > 0 ? await createdOutcomes(asked, place) : await storedOutcomes(asked, place);
     rows.push({
       user: caller.kind === 'user' ? { id: String(auth?.id), email: String(auth?.email) } : null,
       outcomes: found.map(([outcome]) => outcome!),
       ...(draft && { drafted: found.map(([, outcome]) => outcome!) }),
+      ...(members.length > 0 && {
+        members: Object.fromEntries(members.map((name, k) => [name, found.map((each) => each[firstMember + k]!)])),
+      }),
     });
   }
   return rows;
 }
 
-/** The question of one caller, by the served rules and by those of the draft. */
+/** The rules of a record, or of a member as well. */
+interface DecidedPart {
+  readonly collection: Collection;
+  readonly member: string | undefined;
+}
+
+/** The question of one caller, by the served rules, by those of the draft, and by those of the members. */
 interface CallerQuestion extends MatrixQuestion {
-  readonly collections: readonly Collection[];
+  readonly parts: readonly DecidedPart[];
   readonly request: PolicyRequest;
   readonly keys: readonly unknown[];
 }
@@ -89,12 +105,15 @@ interface DecidedRules {
 /** No column differs in an update that changes nothing. */
 const UNCHANGED: ReadonlySet<string> = new Set();
 
-function decided({ access, memberAccess }: Collection, { action, member, request }: CallerQuestion): DecidedRules {
+function decided({ collection, member }: DecidedPart, { action, request }: CallerQuestion): DecidedRules {
+  const { access, memberAccess } = collection;
   const allows = (rules: readonly Policy[]): Sql => {
     const permit = decide({ rules, request });
     return action === 'update' ? permit.update.allows('t', 't', UNCHANGED) : permit.where('t');
   };
-  const own = member === undefined ? undefined : memberAccess.get(member)?.[action as MemberAction];
+  // A list shows the members that a read shows.
+  const memberAction = (action === 'list' ? 'read' : action) as MemberAction;
+  const own = member === undefined ? undefined : memberAccess.get(member)?.[memberAction];
   return {
     allows: own === undefined ? allows(access[action]) : sql`(${allows(access[action])}) AND (${allows(own)})`,
     reads: READS[action] ?? decide({ rules: access.read, request }).where('t'),
@@ -110,7 +129,7 @@ type Outcomes = readonly (readonly Outcome[])[];
 
 async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace): Promise<Outcomes> {
   const { collection, keys } = asked;
-  const rules = asked.collections.map((each) => decided(each, asked));
+  const rules = asked.parts.map((part) => decided(part, asked));
   const key = recordKeyOf(collection);
   const columns = rules.map(({ allows, reads }) => sql`, (${allows}) IS TRUE, (${reads}) IS TRUE`);
   const rows = await q.rows(sql`
@@ -129,14 +148,11 @@ async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace):
 }
 
 /** The created record has the defaults of the schema for the caller. */
-const createdOutcomes = (
-  { collections, request, data }: CallerQuestion,
-  { store, q }: MatrixPlace,
-): Promise<Outcomes> =>
+const createdOutcomes = ({ parts, request, data }: CallerQuestion, { store, q }: MatrixPlace): Promise<Outcomes> =>
   Promise.all(
     data.map((each) =>
       Promise.all(
-        collections.map(async (collection): Promise<Outcome> => {
+        parts.map(async ({ collection }): Promise<Outcome> => {
           const question = {
             store: storeWith(store, collection),
             q,

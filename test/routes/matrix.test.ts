@@ -115,6 +115,56 @@ describeOnBoth(
       ]);
     });
 
+    test('members are decided beside their record, as its list and its route show them', async () => {
+      const members = ['note', 'salary', 'level', 'token', 'team', 'mentor', 'name'];
+      for (const action of ['list', 'read']) {
+        const rows = await rowsOf({ action, members, callers: [ann!.id, bob!.id, hr!.id] });
+        for (const [i, user] of [ann!, bob!, hr!].entries()) {
+          const row = rows[i] as object as { outcomes: string[]; members: Record<string, string[]> };
+          const listed = (await user.client.get('/api/people?limit=100')).body.data as { id: string }[];
+          for (const [j, id] of people.entries()) {
+            const shown = action === 'list' ? listed.find((each) => each.id === id) : undefined;
+            const { status, body } = await user.client.get(`/api/people/${id}`);
+            const record = action === 'list' ? shown : status === 200 ? body.data : undefined;
+            expect([action, i, j, row.outcomes[j]]).toEqual([
+              action,
+              i,
+              j,
+              record === undefined ? row.outcomes[j] : 'allowed',
+            ]);
+            for (const member of members)
+              expect([action, i, j, member, row.members[member]![j] === 'allowed']).toEqual([
+                action,
+                i,
+                j,
+                member,
+                record !== undefined && Object.hasOwn(record, member),
+              ]);
+          }
+        }
+      }
+      const wrong = await ask({
+        collection: 'people',
+        ids: people,
+        callers: ['guest'],
+        action: 'delete',
+        members: ['nme'],
+      });
+      expect([
+        wrong.status,
+        wrong.body.errors.map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code]),
+      ]).toEqual([
+        422,
+        [
+          ['/members/0', 'unknown_member'],
+          ['/action', 'unexpected_key'],
+        ],
+      ]);
+      const many = { collection: 'people', ids: people, callers: Array.from({ length: 20 }, () => 'guest') };
+      const { status, body } = await ask({ ...many, members: Array.from({ length: 25 }, () => 'note') });
+      expect([status, body.errors[0].pointer]).toEqual([422, '/members']);
+    });
+
     test('a create is decided for data that no record has, with the defaults of each caller', async () => {
       const question = { collection: 'people', action: 'create', callers: [ann!.id, 'guest'], ids: undefined };
       const data = [{ name: 'new' }, { name: 'new', owner: bob!.id }, {}];

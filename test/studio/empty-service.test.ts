@@ -50,7 +50,7 @@ function inBrowser(service: TestService): void {
     let root: User;
     beforeAll(async () => {
       browser = await Browser.open();
-      root = await service.user('admin');
+      root = await service.user('admin', 'member');
       studio = await StudioPage.open(browser, service.url);
       await studio.beginAs(root);
     });
@@ -75,6 +75,27 @@ function inBrowser(service: TestService): void {
       await studio.until('.rule-outcome .verdict.refused');
       expect((await studio.texts('.rule-outcome li'))[0]).toContain('@record.text = "other"');
       await studio.click('.draft-actions button', 'Discard the edits');
+    });
+
+    test('the grid as another shows the values that this caller may read, and marks the others', async () => {
+      const owner = await service.user('admin', 'member');
+      await owner.client.post(`/api/${LONG}`, { data: { text: 'of the owner', [FIELD]: 'kept' } });
+      const own = await root.client.post(`/api/${LONG}`, { data: { text: 'of the viewer', [FIELD]: 'mine' } });
+      expect(own.status).toBe(201);
+      const filter = encodeURIComponent('text starts with "of the"');
+      const shownTo = async (caller: string) => {
+        const view = caller === '' ? '' : `&view=${encodeURIComponent(caller)}`;
+        const path = `/studio/data/${LONG}?columns=text,${FIELD}&sort=text&filter=${filter}${view}`;
+        await studio.visit(path, '.grid .rows .row');
+        return studio.texts('.grid .rows [data-cell]');
+      };
+      expect(await shownTo('')).toEqual(['of the owner', 'hidden', 'of the viewer', 'mine']);
+      expect(await shownTo(owner.email)).toEqual(['of the owner', 'readable', 'of the viewer', 'hidden']);
+      expect(await shownTo(root.email)).toEqual(['of the owner', 'hidden', 'of the viewer', 'mine']);
+      expect(await studio.faults()).toEqual([]);
+      await studio.page.evaluate(`document.querySelector('.grid .rows .row').click()`);
+      await studio.page.until(`document.querySelectorAll('.record dd').length > 2`);
+      expect(await studio.texts('.record dd')).toContain('hidden');
     });
 
     test('records of others come and change on the open page', async () => {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Caller } from '../../auth/caller.ts';
 import { inData } from '../../describe/collection-schemas.ts';
 import { ID_SCHEMA, type Json, object, TEXT } from '../../describe/operation.ts';
-import { readDraftedRules, readRuleSetName } from '../../explain/drafted-rules.ts';
+import { readDraftedRules, readRuleSetName, reportUnknownMembers } from '../../explain/drafted-rules.ts';
 import { type MatrixQuestion, matrixOf } from '../../explain/matrix.ts';
 import { type AskedCaller, readPrincipal } from '../../explain/principal.ts';
 import { inTimeOf } from '../../explain/question.ts';
@@ -17,7 +17,8 @@ import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { METHOD_OF } from './request-method.ts';
 
-const [MOST_CALLERS, MOST_RECORDS, MOST_CREATES, MOST_RULES, MOST_BYTES] = [20, 100, 20, 100, 256 * 1024];
+const [MOST_CALLERS, MOST_RECORDS, MOST_CREATES, MOST_MEMBERS, MOST_CELLS] = [20, 100, 20, 100, 2_000];
+const [MOST_RULES, MOST_BYTES] = [100, 256 * 1024];
 
 const rule = z.strictObject({ roles: z.array(z.string()).optional(), when: z.string().optional() });
 const MATRIX_SHAPE = {
@@ -27,6 +28,13 @@ const MATRIX_SHAPE = {
     .string()
     .optional()
     .describe('A field or a belongs_to of the record, which is read or updated by rules of its own.'),
+  members: z
+    .array(z.string())
+    .max(MOST_MEMBERS)
+    .default([])
+    .describe(
+      `Others, of a list, a read or an update: decided as well, for each record. ${MOST_CELLS} cells in all at most.`,
+    ),
   callers: z
     .array(z.union([z.string(), z.looseObject({ roles: z.array(z.string()) })]))
     .min(1)
@@ -58,7 +66,11 @@ const OUTCOMES: Json = {
   description: 'For each of `ids`.',
 };
 const USER: Json = { anyOf: [object({ id: ID_SCHEMA, email: TEXT }), { type: 'null' }] };
-const MATRIX_ROW = object({ user: USER, outcomes: OUTCOMES, drafted: OUTCOMES }, ['drafted']);
+const BY_MEMBER: Json = { type: 'object', additionalProperties: OUTCOMES, description: 'The outcomes of `members`.' };
+const MATRIX_ROW = object({ user: USER, outcomes: OUTCOMES, drafted: OUTCOMES, members: BY_MEMBER }, [
+  'drafted',
+  'members',
+]);
 
 export const decideMatrix = route({
   method: 'POST',
@@ -108,7 +120,7 @@ const nameOfMadeUp = (caller: AskedCaller): string => (caller.kind === 'row' ? S
 
 /** Throws `validation_failed` with every error. */
 function questionOf(body: MatrixBody, { schema }: App): MatrixQuestion {
-  const { collection: name, action, member, callers, ids, data } = body;
+  const { collection: name, action, member, members, callers, ids, data } = body;
   const errors: ErrorDetail[] = [];
   const report = (pointer: string, code: string, detail: string): undefined => {
     addError(errors, { pointer, code, detail });
@@ -122,6 +134,8 @@ function questionOf(body: MatrixBody, { schema }: App): MatrixQuestion {
     report('/data', 'unexpected_key', `only a create has data, not a ${action}`);
   if ((ids.length === 0) === (data.length === 0))
     report('/ids', 'required', 'expected the ids of records, or the `data` of creates');
+  if (callers.length * ids.length * (1 + members.length) > MOST_CELLS)
+    report('/members', 'too_many', `expected at most ${MOST_CELLS} cells: callers × records × (1 + members)`);
   const asked = callers.map((each, i) => {
     const given = typeof each === 'string' && schema.roles.has(each) ? { roles: [each] } : each;
     return readPrincipal(given, schema, (pointer, code, detail) =>
@@ -129,7 +143,10 @@ function questionOf(body: MatrixBody, { schema }: App): MatrixQuestion {
     );
   });
   const place = collection && { schema, collection, action };
-  if (place !== undefined) readRuleSetName(body, place, report);
+  if (place !== undefined) {
+    readRuleSetName(body, place, report);
+    reportUnknownMembers(members, place, report);
+  }
   const draft = place && readDraftedRules(body, place, report);
   if (errors.length > 0 || collection === undefined)
     throw new Problem('validation_failed', 'the body is not a question about callers and records', { errors });
@@ -137,6 +154,7 @@ function questionOf(body: MatrixBody, { schema }: App): MatrixQuestion {
     collection,
     action,
     member,
+    members,
     callers: asked as AskedCaller[],
     ids: ids.map(String),
     data,

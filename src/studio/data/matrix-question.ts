@@ -12,6 +12,8 @@ export interface MatrixQuestion {
   readonly collection: string;
   readonly action: string;
   readonly member?: string;
+  /** Others, whose outcomes come beside those of the records. */
+  readonly members?: readonly string[];
   readonly callers: readonly string[];
   readonly ids?: readonly (string | number)[];
   /** Given for a create. */
@@ -26,6 +28,7 @@ export interface MatrixRow {
   readonly user: { readonly id: string; readonly email: string } | null;
   readonly outcomes: readonly CellOutcome[];
   readonly drafted?: readonly CellOutcome[];
+  readonly members?: Readonly<Record<string, readonly CellOutcome[]>>;
 }
 
 export async function askMatrix(question: MatrixQuestion): Promise<readonly MatrixRow[]> {

@@ -5,7 +5,7 @@ import { viewedCaller } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { onRecordEvent, type RecordEvent } from './record-events.ts';
 import { fetchPage, type RecordSearch, type StudioRecord } from './record-query.ts';
-import { listedBy } from './viewed-records.ts';
+import { recordsSeenBy } from './viewed-records.ts';
 
 interface FoundRecords {
   readonly records: readonly StudioRecord[];
@@ -33,7 +33,7 @@ export function useRecordPages(search: RecordSearch): RecordPages {
     isFetching.current = true;
     try {
       const { data, page } = await fetchPage(search, (name) => collectionNamed(name)?.title, before.cursor);
-      const listed = viewed === '' ? data : await listedBy(viewed, search.collection, data);
+      const listed = viewed === '' ? data : await recordsSeenBy(viewed, { ...search, action: 'list' }, data);
       if (own !== current.current) return;
       const records = [...before.records, ...listed];
       setFound({ records, cursor: page.next_cursor, isLoading: false, problem: undefined });

@@ -19,7 +19,7 @@ import { newestEvent, noteRecord } from './record-events.ts';
 import { gridColumnsOf, type StudioRecord } from './record-query.ts';
 import { type OpenRecord, openRecord, type TaggedRecord } from './record-reader.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
-import { readableBy } from './viewed-records.ts';
+import { recordsSeenBy } from './viewed-records.ts';
 
 /** In the address instead of an id: the form of a new record. */
 export const NEW_RECORD = 'new';
@@ -166,10 +166,10 @@ function ShownMembers(props: RecordMembersProps): JSX.Element {
 }
 
 function ViewedMembers({ collection, record, viewed }: RecordMembersProps & { readonly viewed: string }): JSX.Element {
-  const answer = useAnswer(String(record.id), () => readableBy(viewed, collection, record));
+  const answer = useAnswer(String(record.id), () => recordsSeenBy(viewed, { collection, action: 'read' }, [record]));
   return (
     <Answered answer={answer}>
-      {(read) =>
+      {([read]) =>
         read === undefined ? (
           <p class="empty">{wording.viewedMayNotRead}</p>
         ) : (

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { pathTo } from '../../app/page-address.ts';
 import { wording } from '../../wording.ts';
 import type { StudioRecord } from './record-query.ts';
-import { BY_RECORD } from './viewed-records.ts';
+import { WITHHELD } from './viewed-records.ts';
 
 const ValueMark = ({ text, title }: { readonly text: string; readonly title?: string }): JSX.Element => (
   <span class="mark" title={title}>
@@ -22,7 +22,7 @@ interface ValueTextProps {
 /** `undefined` is a member that the answer leaves out: a rule hides it. */
 export function ValueText({ value, type }: ValueTextProps): JSX.Element {
   if (value === undefined) return <ValueMark text={wording.hiddenValue} title={wording.hiddenTitle} />;
-  if (value === BY_RECORD) return <ValueMark text={wording.byRecord} title={wording.byRecordTitle} />;
+  if (value === WITHHELD) return <ValueMark text={wording.withheldValue} title={wording.withheldTitle} />;
   if (value === null) return <ValueMark text={wording.nullValue} />;
   if (value === '') return <ValueMark text={wording.emptyValue} />;
   if (type === 'datetime' && typeof value === 'string') return <MomentText value={value} />;
@@ -59,7 +59,7 @@ interface ReferenceTextProps {
 /** A related record by its title. Without a readable target it is shown by its id. */
 export function ReferenceText({ record, name, collection, title }: ReferenceTextProps): JSX.Element {
   const id = record[name];
-  if (id === undefined || id === null || id === BY_RECORD) return <ValueText value={id} />;
+  if (id === undefined || id === null || id === WITHHELD) return <ValueText value={id} />;
   const target = record.expand?.[name] as StudioRecord | null | undefined;
   const text = title && target ? target[title] : undefined;
   return (

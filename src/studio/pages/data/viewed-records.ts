@@ -1,43 +1,55 @@
 /** Records as another caller may see them, of those that the administrator sees. */
-
 import { askMatrix } from '../../data/matrix-question.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { askWhy } from '../../data/why-question.ts';
-import { gridColumnsOf, type StudioRecord } from './record-query.ts';
+import { type GridColumn, gridColumnsOf, type StudioRecord } from './record-query.ts';
 
-/** In place of a value that rules of its own may hide from the caller, which only the open record shows. */
-export const BY_RECORD = Symbol('by record');
+/** In place of a value that the caller may read, and that rules hide from the administrator. */
+export const WITHHELD = Symbol('withheld');
 
-/** The records that the caller may list, without related records: the caller may not be able to read these. */
-export async function listedBy(
+/** A question takes so many cells: one for the record, and one for each member with rules of its own. */
+const MOST_CELLS = 2_000;
+
+interface ViewedPlace {
+  readonly collection: ServedCollection;
+  /** Left out: every column. */
+  readonly columns?: readonly GridColumn[];
+  readonly action: 'list' | 'read';
+}
+
+/**
+ * The records that the caller may list or read, with the shown members that the caller may read. Related records are
+ * left out: the caller may not be able to read these.
+ */
+export async function recordsSeenBy(
   caller: string,
-  collection: ServedCollection,
+  { collection, columns = gridColumnsOf(collection), action }: ViewedPlace,
   records: readonly StudioRecord[],
 ): Promise<readonly StudioRecord[]> {
   if (records.length === 0) return records;
-  const ids = records.map(({ id }) => id);
-  const [row] = await askMatrix({ collection: collection.name, action: 'list', callers: [caller], ids });
+  const question = { collection: collection.name, action, callers: [caller], ids: records.map(({ id }) => id) };
   const ruled = ruledMembers(collection);
-  return records
-    .filter((_, i) => row!.outcomes[i] === 'allowed')
-    .map(({ expand, ...record }) => ({ ...record, ...ruled }));
+  const asked = columns.flatMap(({ name }) => (ruled.has(name) ? [name] : []));
+  const groups = groupsOf(asked, Math.floor(MOST_CELLS / records.length) - 1);
+  const rows = await Promise.all(groups.map(async (members) => (await askMatrix({ ...question, members }))[0]!));
+  const isReadable = (name: string, at: number): boolean =>
+    rows.some(({ members }) => members?.[name]?.[at] === 'allowed');
+  const seen = ({ expand, ...record }: StudioRecord, at: number): StudioRecord => {
+    const readable = asked.filter((name) => isReadable(name, at));
+    const known = Object.entries(record).filter(([name]) => !ruled.has(name) || readable.includes(name));
+    return {
+      ...Object.fromEntries(readable.map((name) => [name, WITHHELD])),
+      ...Object.fromEntries(known),
+    } as StudioRecord;
+  };
+  return records.flatMap((record, at) => (rows[0]!.outcomes[at] === 'allowed' ? [seen(record, at)] : []));
 }
 
-function ruledMembers({ fields, relations }: ServedCollection): Readonly<Record<string, symbol>> {
-  const ruled = [...fields, ...relations].filter(({ rules }) => rules?.read !== undefined);
-  return Object.fromEntries(ruled.map(({ name }) => [name, BY_RECORD]));
-}
+/** The names of the members that have rules of their own for reading. */
+const ruledMembers = ({ fields, relations }: ServedCollection): ReadonlySet<string> =>
+  new Set([...fields, ...relations].flatMap(({ name, rules }) => (rules?.read === undefined ? [] : [name])));
 
-/** Undefined: the caller may not read the record. Without the members that rules hide, and related records. */
-export async function readableBy(
-  caller: string,
-  collection: ServedCollection,
-  { expand, ...record }: StudioRecord,
-): Promise<StudioRecord | undefined> {
-  const question = { collection: collection.name, action: 'read', record: String(record.id), as: caller };
-  const { allowed, members } = await askWhy(question);
-  if (allowed !== true) return undefined;
-  const hidden = new Set(members.filter((member) => member.allowed !== true).map(({ name }) => name));
-  const shown = gridColumnsOf(collection).filter(({ name }) => !hidden.has(name));
-  return { id: record.id, ...Object.fromEntries(shown.map(({ name }) => [name, record[name]])) };
+/** At least one group, which may be empty. */
+function groupsOf(names: readonly string[], size: number): readonly (readonly string[])[] {
+  const count = Math.max(1, Math.ceil(names.length / size));
+  return Array.from({ length: count }, (_, i) => names.slice(i * size, (i + 1) * size));
 }

@@ -10,7 +10,7 @@ import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import type { StudioRecord } from '../data/record-query.ts';
-import { listedBy } from '../data/viewed-records.ts';
+import { recordsSeenBy } from '../data/viewed-records.ts';
 import { FileUpload } from './file-upload.tsx';
 import { FileUsageLine, shownSize } from './file-usage.tsx';
 
@@ -42,7 +42,8 @@ export function FilesPage(): JSX.Element {
       const query = { sort: ['-id'] as never, limit: FILES_OF_A_PAGE, ...(from === undefined ? {} : { cursor: from }) };
       const { data, page } = await service.collection('files').query(query);
       const found = data as readonly StudioRecord[];
-      const listed = viewed === '' ? found : await listedBy(viewed, collection!, found);
+      const listed =
+        viewed === '' ? found : await recordsSeenBy(viewed, { collection: collection!, action: 'list' }, found);
       setFiles([...before, ...(listed as unknown as readonly StoredFile[])]);
       setCursor(page.next_cursor ?? undefined);
     } catch (error) {
