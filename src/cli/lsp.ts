@@ -1,11 +1,12 @@
 /** `bylaw lsp`: a language server for editors, on stdin and stdout. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { loadOptional } from '../optional-package.ts';
 import { packageVersion } from '../service/version.ts';
 import type { ResultsDocument } from '../workbench/test/results-document.ts';
 import { callCommand } from './support/call.ts';
 import type { Command, Io } from './support/command.ts';
+import { policyTestsIn } from './support/policy-test-files.ts';
 
 export const command: Command = {
   name: 'lsp',
@@ -24,7 +25,7 @@ export const command: Command = {
       runTests: (schemaFile) => testResults(schemaFile, io),
       files: {
         read: (file) => orMissing(() => readFileSync(file, 'utf8')),
-        testsIn: (folder) => orMissing(() => readdirSync(folder).filter((name) => name.endsWith('.policy.yaml'))) ?? [],
+        testsIn: (folder) => orMissing(() => policyTestsIn(folder)) ?? [],
       },
     });
     return wasShutDown ? 0 : 1;

@@ -1,6 +1,6 @@
 /** `bylaw test`: policy tests in YAML, decided by the predicates of the rules and by a database in memory. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { readFileSync, watch, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
 import type { Database } from '../database/contract.ts';
@@ -35,6 +35,7 @@ import { junitOf, resultsDocument } from '../workbench/test/results-document.ts'
 import { type RunOptions, runTests } from '../workbench/test/run-tests.ts';
 import { chosenTests } from './support/chosen-tests.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
+import { policyTestsIn } from './support/policy-test-files.ts';
 import { requireSchema } from './support/workspace.ts';
 
 export const command: Command = {
@@ -74,10 +75,10 @@ async function run(args: Arguments, io: Io): Promise<number> {
 function testFilesOf({ positionals }: Arguments, schemaFile: string, { cwd }: Io): readonly string[] {
   if (positionals.length > 0) return positionals;
   const folder = dirname(resolve(cwd, schemaFile));
-  const found = readdirSync(folder).filter((name) => name.endsWith('.policy.yaml'));
+  const found = policyTestsIn(folder);
   if (found.length === 0)
     throw new ConfigError([`found no *.policy.yaml in ${folder}; docs/testing-policies.md shows how to write one`]);
-  return found.toSorted().map((name) => relative(cwd, join(folder, name)));
+  return found.map((name) => relative(cwd, join(folder, name)));
 }
 
 /** → the exit code. `db` is in memory, and is emptied. */

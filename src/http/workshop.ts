@@ -14,6 +14,8 @@ export interface Workshop {
    * another version; otherwise the reason why the last good schema stays.
    */
   saveSchema(text: string, version: string): Promise<'saved' | 'changed' | { readonly reason: string }>;
+  /** The texts of the policy tests of the project, by name. */
+  testFiles(): ReadonlyMap<string, string>;
   /** Runs policy tests by name, and the mutants of all rules if they are wanted. → the document of `bylaw test --json`, or the texts with errors. */
   runTests(
     files: ReadonlyMap<string, string>,

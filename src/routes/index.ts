@@ -34,7 +34,7 @@ import { readServedSchema } from './system/read-schema.ts';
 import { readStatus } from './system/read-status.ts';
 import { startPage } from './system/start-page.ts';
 import { compareTexts } from './workshop/compare-texts.ts';
-import { runPolicyTests } from './workshop/run-tests.ts';
+import { readPolicyTests, runPolicyTests } from './workshop/run-tests.ts';
 import { saveSchema } from './workshop/save-schema.ts';
 
 export const routes: readonly DescribedRoute[] = [
@@ -63,6 +63,7 @@ export const routes: readonly DescribedRoute[] = [
   readServedSchema,
   saveSchema,
   compareTexts,
+  readPolicyTests,
   runPolicyTests,
   readStatus,
   healthz,

@@ -65,6 +65,13 @@ test('a change that loses data is not served, and the answer says why', async ()
 });
 
 test('policy tests run by the served schema, with their coverage, and errors are at their file', async () => {
+  expect((await client.get('/api/_test')).body.data.files).toEqual({});
+  writeFileSync(join(folder, 'notes.policy.yaml'), TESTS);
+  const found = await client.get('/api/_test');
+  expect([found.headers.get('cache-control'), found.body.data.files]).toEqual([
+    'no-store',
+    { 'notes.policy.yaml': TESTS },
+  ]);
   const ran = await client.post('/api/_test', { files: { 'a.policy.yaml': TESTS } });
   expect([ran.status, ran.body.data.passed, ran.body.data.failed]).toEqual([200, 1, 0]);
   expect(ran.body.data.coverage.policies.length).toBeGreaterThan(0);
@@ -77,4 +84,5 @@ test('policy tests run by the served schema, with their coverage, and errors are
   });
   expect([broken.status, broken.body.errors[0].pointer]).toEqual([422, '/files/a.policy.yaml']);
   expect((await new Client(server.url).post('/api/_test', { files: {} })).status).toBe(401);
+  expect((await new Client(server.url).get('/api/_test')).status).toBe(401);
 });

@@ -51,6 +51,7 @@ describeOnBoth(
         outcomeOf(await root.client.send('PUT', '/api/_schema', { json: { text: SCHEMA, if_match: version } })),
       ).toEqual([404, 'not_found']);
       expect(outcomeOf(await root.client.post('/api/_test', { files: {} }))).toEqual([404, 'not_found']);
+      expect(outcomeOf(await root.client.get('/api/_test'))).toEqual([404, 'not_found']);
     });
   },
   { schema: SCHEMA },

@@ -39,6 +39,7 @@ describeInBrowser('in Chromium, the studio of bylaw dev', () => {
 
   beforeAll(async () => {
     writeFileSync(file, SCHEMA);
+    writeFileSync(join(folder, 'notes.policy.yaml'), TESTS);
     const where = ['--schema', file, '--data', join(folder, 'data')];
     server = await dev(where, { BYLAW_ADMIN_EMAIL: ADMIN.email, BYLAW_ADMIN_PASSWORD: ADMIN.password });
     const { body } = await new Client(server.url).post('/api/auth/login', ADMIN);
@@ -77,11 +78,9 @@ describeInBrowser('in Chromium, the studio of bylaw dev', () => {
 
   test('tests run in the page with coverage and mutants, and a test that kills one is added', async () => {
     await studio.visit('/studio/tests', '.test-file textarea');
-    await studio.page.evaluate(`(() => {
-      const field = document.querySelector('.test-file textarea');
-      field.value = ${JSON.stringify(TESTS)};
-      field.dispatchEvent(new Event('input', { bubbles: true }));
-    })()`);
+    const shown =
+      '[...document.querySelectorAll(".test-file label")].map((label) => [label.textContent, label.control.value])';
+    expect(await studio.page.evaluate(shown)).toEqual([['notes.policy.yaml', TESTS]]);
     await studio.click('.page .actions button', 'Run, with mutants');
     await studio.until('.mutants, .page > .problem');
     expect(await studio.texts('.page > .problem')).toEqual([]);

@@ -3,7 +3,7 @@
  * reports the reason.
  */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../http/observe/log.ts';
 import type { Workshop } from '../../http/workshop.ts';
@@ -69,6 +69,11 @@ export class DevSession {
   /** The schema that is served. */
   get schema(): Schema {
     return this.#schema;
+  }
+
+  /** The folder of the schema file. */
+  get folder(): string {
+    return dirname(this.#path);
   }
 
   /** Writes the file, and waits until its text is served or rejected. `version`: of the text that it replaces. */

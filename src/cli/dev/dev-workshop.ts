@@ -1,5 +1,6 @@
 /** The tools that `bylaw dev` gives to pages: it saves the schema file, and runs policy tests on a database in memory. */
-
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { UnusableText, Workshop } from '../../http/workshop.ts';
 import { present } from '../../invariant.ts';
 import { Problem } from '../../problem.ts';
@@ -15,6 +16,7 @@ import type { FileResults } from '../../workbench/test/print-results.ts';
 import { type PolicyTests, readTests } from '../../workbench/test/read-tests.ts';
 import { resultsDocument } from '../../workbench/test/results-document.ts';
 import { runTests } from '../../workbench/test/run-tests.ts';
+import { policyTestsIn } from '../support/policy-test-files.ts';
 import { testToolsOf } from '../test.ts';
 import type { DevSession } from './dev-session.ts';
 
@@ -34,6 +36,12 @@ export class DevWorkshop implements Workshop {
 
   async saveSchema(text: string, version: string): ReturnType<Workshop['saveSchema']> {
     return this.#session === undefined ? { reason: NOT_STARTED } : this.#session.save(text, version);
+  }
+
+  testFiles(): ReadonlyMap<string, string> {
+    const folder = this.#session?.folder;
+    if (folder === undefined) throw new Problem('unavailable', NOT_STARTED);
+    return new Map(policyTestsIn(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
   }
 
   async runTests(...[files, withMutants]: Parameters<Workshop['runTests']>): ReturnType<Workshop['runTests']> {

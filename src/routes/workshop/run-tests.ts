@@ -1,11 +1,35 @@
 import { z } from 'zod';
 import { inData } from '../../describe/collection-schemas.ts';
-import { object } from '../../describe/operation.ts';
+import { object, TEXT } from '../../describe/operation.ts';
 import { callerOf, forbiddenProblem, notFoundProblem } from '../../http/gate.ts';
 import { Problem, pointerPart } from '../../problem.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { MOST_TEXT_BYTES, textErrors } from './draft-schema.ts';
+
+export const readPolicyTests = route({
+  method: 'GET',
+  path: '/api/_test',
+  door: 'admin',
+  id: 'read_tests',
+  summary: 'Read the policy tests of the project',
+  description: 'Under `bylaw dev` only: the `*.policy.yaml` beside the schema file; elsewhere 404.',
+  answers: {
+    200: {
+      description: 'Texts by name.',
+      shape: inData(() => object({ files: { type: 'object', additionalProperties: TEXT } })),
+    },
+  },
+  problems: ['forbidden', 'not_found', 'rate_limited'],
+  async handle(ctx, app) {
+    const asker = callerOf(ctx);
+    if (asker.by === 'key') throw forbiddenProblem();
+    await app.auth.countQuestion(asker);
+    if (app.workshop === undefined) throw notFoundProblem();
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = { data: { files: Object.fromEntries(app.workshop.testFiles()) } };
+  },
+});
 
 const COUNT = { type: 'integer' };
 

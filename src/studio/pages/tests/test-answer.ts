@@ -53,6 +53,11 @@ interface AskedTests {
   readonly mutate: boolean;
 }
 
+/** The files of the project, which `bylaw dev` has. Throws BylawError. */
+export async function fetchProjectTests(): Promise<AskedTests['files']> {
+  return (await transport.json<{ readonly data: Pick<AskedTests, 'files'> }>('/api/_test')).data.files;
+}
+
 /** The service runs the tests by the predicate and by SQL. Throws BylawError. */
 export async function runOnService({ files, mutate }: AskedTests): Promise<TestAnswer> {
   const body = { files, ...(mutate && { mutate }) };

@@ -1,11 +1,11 @@
 /** Policy tests: a text, or files that are dropped or chosen; run in the page, and under `bylaw dev` by SQL too. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { noteProblem, schema } from '../../app/session-state.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
-import { runHere, runOnService, type TestAnswer, TestTextErrors } from './test-answer.ts';
+import { fetchProjectTests, runHere, runOnService, type TestAnswer, TestTextErrors } from './test-answer.ts';
 import { TestResults } from './test-results.tsx';
 
 const KEY = 'bylaw-studio:policy-tests';
@@ -21,20 +21,38 @@ interface TestFiles {
   readonly [name: string]: string;
 }
 
-function storedFiles(): TestFiles {
-  const first = schema.value?.collections.find(({ kind }) => kind === 'plain')?.name ?? 'users';
+function storedFiles(): TestFiles | undefined {
   try {
     const stored = sessionStorage.getItem(KEY);
-    if (stored !== null) return JSON.parse(stored) as TestFiles;
+    return stored === null ? undefined : (JSON.parse(stored) as TestFiles);
   } catch {
-    // The first tests, as without a draft.
+    return undefined;
   }
+}
+
+function firstFiles(): TestFiles {
+  const first = schema.value?.collections.find(({ kind }) => kind === 'plain')?.name ?? 'users';
   return { 'bylaw.policy.yaml': FIRST_TESTS.replaceAll('COLLECTION', first) };
 }
 
-/** The files, and a way to change them that outlives the page. */
-function useTestFiles(): readonly [files: TestFiles, change: (changed: TestFiles) => void] {
+/** The files of the project under `bylaw dev`; without any, an example. */
+async function projectFiles(): Promise<TestFiles> {
+  const found = hasDatabase() ? await fetchProjectTests() : {};
+  return Object.keys(found).length === 0 ? firstFiles() : found;
+}
+
+interface EditedFiles {
+  /** Undefined while they load. */
+  readonly files: TestFiles | undefined;
+  readonly change: (changed: TestFiles) => void;
+  readonly reload: () => void;
+  readonly loadProblem: ShownProblem | undefined;
+}
+
+/** The edited files, which outlive the page, else those of the project. */
+function useTestFiles(): EditedFiles {
   const [files, setFiles] = useState(storedFiles);
+  const [loadProblem, setProblem] = useState<ShownProblem>();
   const change = (changed: TestFiles): void => {
     setFiles(changed);
     try {
@@ -43,7 +61,14 @@ function useTestFiles(): readonly [files: TestFiles, change: (changed: TestFiles
       // It lasts for the page.
     }
   };
-  return [files, change];
+  const reload = (): void => {
+    setProblem(undefined);
+    projectFiles().then(change, (error) => setProblem(noteProblem(error)));
+  };
+  useEffect(() => {
+    if (files === undefined) reload();
+  }, []);
+  return { files, change, reload, loadProblem };
 }
 
 interface RunningTests {
@@ -74,7 +99,7 @@ function useTestRun(files: TestFiles): RunningTests {
 }
 
 export function TestsPage(): JSX.Element {
-  const [files, change] = useTestFiles();
+  const { files = {}, change, reload, loadProblem } = useTestFiles();
   const { answer, problem, isRunning, run } = useTestRun(files);
   const schemaText = schema.value?.text;
   const canRun = (hasDatabase() || schemaText !== undefined) && !isRunning && Object.keys(files).length > 0;
@@ -82,6 +107,7 @@ export function TestsPage(): JSX.Element {
     <main id="content" class="page" tabIndex={-1}>
       <h1>{wording.tests}</h1>
       <p class="hint">{runHint()}</p>
+      {loadProblem !== undefined && <ProblemNote problem={loadProblem} onRetry={reload} />}
       <FileDrop onFiles={(more) => change({ ...files, ...more })} />
       {Object.entries(files).map(([name, text]) => (
         <FileText
@@ -99,6 +125,11 @@ export function TestsPage(): JSX.Element {
         <button type="button" disabled={!canRun} title={wording.mutateHint} onClick={() => void run(true)}>
           {wording.runMutants}
         </button>
+        {hasDatabase() && (
+          <button type="button" onClick={reload}>
+            {wording.reloadTests}
+          </button>
+        )}
       </div>
       {problem !== undefined && <ProblemNote problem={problem} />}
       {answer !== undefined && (
