@@ -140,7 +140,7 @@ async function run({ rounds }: BenchOptions): Promise<void> {
   const browser = await Browser.open();
   try {
     const page = await browser.page(`${server.url}/studio`);
-    await page.until(`document.querySelector('.sign-in') !== null`);
+    await page.until(`document.querySelector('.sign-in-page') !== null`);
     await page.evaluate(`(async () => { ${POST} await post('/api/auth/login', ${JSON.stringify(ADMIN)}); })()`);
     await fillDocuments(page);
     await measureAll(page, server.url, rounds);

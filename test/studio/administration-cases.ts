@@ -88,7 +88,7 @@ export function administrationCases(service: TestService, open: () => StudioPage
       await studio.click('.record a.button', 'Why');
       await studio.until('.verdict.allowed');
       await studio.click('.settings button', 'Sign out');
-      await studio.until('.sign-in');
+      await studio.until('.sign-in-page');
       await studio.signIn(ann!);
       await studio.visit('/studio/why/documents', 'main.empty');
       expect(await studio.texts('.top nav a')).toEqual(['Data', 'Files', 'API keys', 'API']);

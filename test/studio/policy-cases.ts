@@ -34,6 +34,7 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
       await studio.choose('.outcome-head select', 'member');
       await studio.until('.rule-outcome .value.depends');
       expect((await studio.texts('.rule-outcome pre'))[0]).toContain('SELECT');
+      expect(await studio.texts('.rule-outcome option')).toContain(ann!.email);
       await studio.click('.matrix tbody td a');
       await studio.until('.rule-outcome .verdict.allowed');
       expect(await studio.texts('.rule-outcome .decisive tbody tr td:first-child')).toEqual([
@@ -172,7 +173,7 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
     test('the page Who can asks about one user and one record', async () => {
       await studio.visit(`/studio/who?collection=documents&user=${ann!.id}&record=${id}`, '.matrix tbody td');
       await studio.until('.who tbody tr:first-child td .value');
-      expect(await studio.texts('.who tbody tr:first-child th')).toEqual([ann!.id]);
+      expect(await studio.texts('.who tbody tr:first-child th')).toEqual([ann!.email]);
       expect(await studio.texts('.who tbody tr:first-child td .value')).toEqual([
         'depends',
         'depends',
@@ -180,7 +181,7 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
         'depends',
         'depends',
       ]);
-      expect(await cells(ann!.id)).toEqual(['allowed', 'allowed', 'allowed', 'allowed']);
+      expect(await cells(ann!.email)).toEqual(['allowed', 'allowed', 'allowed', 'allowed']);
       expect(await cells('guest')).toEqual(['hidden', 'hidden', 'refused', 'refused']);
       expect(await studio.faults()).toEqual([]);
     });

@@ -53,15 +53,28 @@ export class StudioPage {
   /** Forgets the session before, and opens the first page as this user. */
   async beginAs(user: Pick<User, 'email' | 'password'>): Promise<void> {
     await this.page.send('Network.clearBrowserCookies');
-    await this.visit('/studio', '.sign-in');
+    await this.visit('/studio', '.sign-in-page');
     await this.signIn(user);
   }
 
-  /** As a person does: the fields of the form, and its button. */
-  async signIn({ email, password }: Pick<User, 'email' | 'password'>): Promise<void> {
+  /** As a person does: the link of the page, the form of the service, and the page again. */
+  async signIn(user: Pick<User, 'email' | 'password'>): Promise<void> {
+    await this.askSignIn(user);
+    await this.until('.top');
+  }
+
+  /** Fills and sends the form of the service to which the page leads. */
+  async askSignIn({ email, password }: Pick<User, 'email' | 'password'>): Promise<void> {
+    await this.click('a.primary', 'Sign in');
+    await this.until('form [name=password]');
     await this.fill({ email, password });
-    await this.page.evaluate(`document.querySelector('.sign-in').requestSubmit()`);
-    await this.page.until(`document.querySelector('.sign-in') === null`);
+    await this.sendForm();
+  }
+
+  /** Sends the only form of a page without scripts, and waits for the next page. */
+  async sendForm(): Promise<void> {
+    await this.page.evaluate(`globalThis.isSent = true; document.querySelector('form').requestSubmit()`);
+    await this.page.until(`globalThis.isSent === undefined && document.readyState === 'complete'`);
   }
 
   /** Fills the fields of a form by their names. */

@@ -126,16 +126,22 @@ function inBrowser(service: TestService): void {
       for (const round of [1, 2])
         expect([round, (await ann.client.post('/api/batch', { operations })).status]).toEqual([round, 200]);
       studio = await StudioPage.open(browser, service.url);
-      await studio.visit('/studio', '.sign-in');
+      await studio.visit('/studio', '.sign-in-page');
     });
     afterAll(() => browser?.close());
 
-    test('a visitor signs in, and a wrong password is told in words', async () => {
-      await studio.fill({ email: ann.email, password: 'another password' });
-      await studio.page.evaluate(`document.querySelector('.sign-in').requestSubmit()`);
-      await studio.until('.problem');
+    test('a visitor signs in at the page of the service, and comes back to the address', async () => {
+      await studio.visit('/studio/data/documents?sort=-score', '.sign-in-page');
       expect(await studio.faults()).toEqual([]);
-      await studio.signIn(ann);
+      await studio.askSignIn({ email: ann.email, password: 'another password' });
+      expect(await studio.page.evaluate('document.body.innerText')).toContain('wrong');
+      expect(await studio.faults()).toEqual([]);
+      await studio.fill({ email: ann.email, password: ann.password });
+      await studio.sendForm();
+      await studio.until('.grid .rows .row');
+      expect(await studio.page.evaluate('location.pathname + location.search')).toBe(
+        '/studio/data/documents?sort=-score',
+      );
       await studio.until('.collections');
       expect(await studio.texts('.collections li')).toContain('documents');
       expect(await studio.texts('.top nav a')).toEqual(['Data', 'Files', 'API keys', 'API']);
@@ -150,13 +156,12 @@ function inBrowser(service: TestService): void {
       const { secret } = (await user.post('/api/auth/totp/enrol')).body;
       const [code] = (await user.post('/api/auth/totp/confirm', { code: codeOfApp(secret) })).body.recovery_codes;
       await studio.page.send('Network.clearBrowserCookies');
-      await studio.visit('/studio', '.sign-in');
-      await studio.fill({ email, password });
-      await studio.page.evaluate(`document.querySelector('.sign-in').requestSubmit()`);
-      await studio.until('.sign-in [name="code"]');
+      await studio.visit('/studio', '.sign-in-page');
+      await studio.askSignIn({ email, password });
+      await studio.until('form [name="code"]');
       expect(await studio.faults()).toEqual([]);
       await studio.fill({ code });
-      await studio.page.evaluate(`document.querySelector('.sign-in').requestSubmit()`);
+      await studio.sendForm();
       await studio.until('.collections');
       await studio.beginAs(ann);
       await studio.until('.collections');
@@ -319,7 +324,8 @@ function inBrowser(service: TestService): void {
         new_password: 'another password of tests',
       });
       await studio.click('.toolbar button', 'Reload');
-      await studio.until('dialog .sign-in');
+      await studio.until('dialog a.primary');
+      expect(await studio.faults()).toEqual([]);
       await studio.signIn({ email: ann.email, password: 'another password of tests' });
       await studio.page.until(`document.querySelector('dialog') === null`);
       expect(await studio.page.evaluate('location.pathname')).toBe('/studio/data/documents');

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { callerName } from '../data/caller-names.ts';
 import { ProblemNote } from '../parts/problem-note.tsx';
 import { wording } from '../wording.ts';
 import { CommandPalette, isPaletteOpen } from './command-palette.tsx';
@@ -91,8 +92,8 @@ function ViewBar(): JSX.Element | null {
   const isAsked = (PAGES.find(({ name }) => name === page) ?? PAGES[0]!).asksAsViewed === true;
   return (
     <p class="as-bar" role="status">
-      {isAsked ? wording.youSeeAs : wording.notAsAnother} <strong dir="auto">{caller}</strong>. {wording.nothingWritten}{' '}
-      <a href={changedPath({ [VIEWED_KEY]: undefined })}>{wording.endAs}</a>
+      {isAsked ? wording.youSeeAs : wording.notAsAnother} <strong dir="auto">{callerName(caller)}</strong>.{' '}
+      {wording.nothingWritten} <a href={changedPath({ [VIEWED_KEY]: undefined })}>{wording.endAs}</a>
     </p>
   );
 }

@@ -4,6 +4,7 @@ import { service } from '../data/api-service.ts';
 import { type ShownProblem, shownProblemOf } from '../data/problem-words.ts';
 import { fetchSchema, type ServedCollection, type ServedSchema } from '../data/schema-answer.ts';
 import { ROOT } from './page-address.ts';
+import { keepDraftsOf } from './tab-drafts.ts';
 
 export type StudioSession =
   | { readonly kind: 'loading' | 'signed-out' }
@@ -23,7 +24,9 @@ export const collectionNamed = (name: string | undefined): ServedCollection | un
 
 export async function loadSession(): Promise<void> {
   try {
-    session.value = { kind: 'signed-in', schema: await fetchSchema() };
+    const served = await fetchSchema();
+    keepDraftsOf(served.me.id);
+    session.value = { kind: 'signed-in', schema: served };
     hasEnded.value = false;
   } catch (error) {
     const problem = shownProblemOf(error);
@@ -36,23 +39,6 @@ export function noteProblem(error: unknown): ShownProblem {
   const problem = shownProblemOf(error);
   if (problem.status === 401) hasEnded.value = true;
   return problem;
-}
-
-/** Throws BylawError, SecondFactorNeeded. Another user's pages begin anew. */
-export async function signIn(email: string, password: string): Promise<void> {
-  await signedIn(await service.login({ email, password }));
-}
-
-/** Finishes a sign-in by the second factor. Throws BylawError. */
-export async function finishSignIn(challenge: string, code: string): Promise<void> {
-  const method = /^[0-9]{6}$/.test(code) ? 'totp' : 'recovery';
-  await signedIn(await service.finishLogin({ challenge, method, code }));
-}
-
-async function signedIn({ id }: { readonly id?: unknown }): Promise<void> {
-  const before = schema.peek()?.me.id;
-  if (before === id) hasEnded.value = false;
-  else await loadSession();
 }
 
 export async function signOut(): Promise<void> {

@@ -1,6 +1,7 @@
 /** The question of a truth table, and its answer. */
 import { transport } from './api-service.ts';
 import { askedCaller } from './asked-caller.ts';
+import { type NamedUser, noteUsers } from './caller-names.ts';
 
 export type CellOutcome = 'allowed' | 'refused' | 'hidden';
 
@@ -25,7 +26,7 @@ interface MatrixAnswer {
   readonly data: { readonly rows: readonly MatrixRow[] };
 }
 export interface MatrixRow {
-  readonly user: { readonly id: string; readonly email: string } | null;
+  readonly user: NamedUser | null;
   readonly outcomes: readonly CellOutcome[];
   readonly drafted?: readonly CellOutcome[];
   readonly members?: Readonly<Record<string, readonly CellOutcome[]>>;
@@ -34,5 +35,7 @@ export interface MatrixRow {
 export async function askMatrix(question: MatrixQuestion): Promise<readonly MatrixRow[]> {
   const body = { ...question, callers: question.callers.map(askedCaller) };
   const answer = await transport.json<MatrixAnswer>('/api/_matrix', { method: 'POST', body });
-  return answer.data.rows;
+  const { rows } = answer.data;
+  noteUsers(rows.map(({ user }) => user));
+  return rows;
 }

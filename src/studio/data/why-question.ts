@@ -1,5 +1,4 @@
-/** The question of the address, and its answer. A viewed caller is asked about unless it names another. */
-import { viewedCaller } from '../app/viewed-caller.ts';
+/** The question about one decision, and its answer. */
 import { transport } from './api-service.ts';
 import { askedCaller } from './asked-caller.ts';
 
@@ -46,13 +45,6 @@ export interface WhyQuestion {
   /** Empty: the asker; `guest`; `role:NAME`: a made-up user; else an email or an id. */
   readonly as: string;
 }
-
-export const whyQuestionOf = (collection: string, query: URLSearchParams): WhyQuestion => ({
-  collection,
-  action: query.get('action') ?? 'read',
-  record: query.get('record') ?? '',
-  as: query.get('as') ?? viewedCaller.value,
-});
 
 /** @param more the data of a create, or rules that are not saved */
 export async function askWhy(

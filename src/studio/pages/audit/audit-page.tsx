@@ -108,7 +108,7 @@ function EventTable({ events }: { readonly events: readonly TrailEvent[] }): JSX
             </time>
           </td>
           <td>
-            <code>{event}</code>
+            <code class="event">{event}</code>
           </td>
           <td>
             {user !== null && (

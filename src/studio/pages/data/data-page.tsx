@@ -79,6 +79,7 @@ function NoCollection({ name }: { readonly name: string | undefined }): JSX.Elem
   const hasOwn = schema.value?.collections.some(({ kind }) => kind === 'plain') === true;
   return (
     <div class="empty">
+      <h1>{wording.data}</h1>
       <p>{isUnknown ? wording.notFound : hasOwn ? wording.chooseCollection : wording.firstSchema}</p>
       {!isUnknown && !hasOwn && <pre tabIndex={0}>{FIRST_SCHEMA}</pre>}
     </div>

@@ -34,5 +34,10 @@ export function FileUsageLine({ round }: { readonly round: number }): JSX.Elemen
   );
 }
 
-export const shownSize = (size: number): string =>
-  size < 1024 ? `${size} B` : size < 2 ** 20 ? `${Math.round(size / 1024)} KiB` : `${(size / 2 ** 20).toFixed(1)} MiB`;
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export function shownSize(size: number): string {
+  const step = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, size)) / 10));
+  const shown = size / 1024 ** step;
+  return `${shown.toLocaleString(undefined, { maximumFractionDigits: 1 })} ${UNITS[step]}`;
+}

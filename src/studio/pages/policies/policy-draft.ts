@@ -27,7 +27,8 @@ function storedDraft(): PolicyDraft {
   }
 }
 
-const draft = signal<PolicyDraft>(storedDraft());
+/** Undefined: as the tab has it. Another user has no draft, once the session is known. */
+const draft = signal<PolicyDraft | undefined>(undefined);
 
 function keepPolicyDraft(changed: PolicyDraft): void {
   draft.value = changed;
@@ -39,8 +40,10 @@ function keepPolicyDraft(changed: PolicyDraft): void {
 }
 
 /** The draft of this text; the draft of another text is not applied to it. */
-const draftOf = ({ text = '' }: ServedSchema): PolicyDraft =>
-  draft.value.base === text ? draft.value : { ...NO_DRAFT, base: text };
+function draftOf({ text = '' }: ServedSchema): PolicyDraft {
+  const kept = draft.value ?? storedDraft();
+  return kept.base === text ? kept : { ...NO_DRAFT, base: text };
+}
 
 /** The text in which the conditions have their places. */
 export const outlineOf = (served: ServedSchema): string => draftOf(served).outline ?? served.text ?? '';

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { askedAs } from '../../data/asked-caller.ts';
+import { callerName } from '../../data/caller-names.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { askWhy, type WhyQuestion } from '../../data/why-question.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
@@ -48,7 +49,9 @@ export function RuleOutcome({ collection, set, drafted }: RuleOutcomeProps): JSX
           {wording.outcomeFor}
           <select value={caller} onChange={(event) => changeQuery({ caller: event.currentTarget.value }, 'replace')}>
             {callers.map((each) => (
-              <option key={each}>{each}</option>
+              <option key={each} value={each}>
+                {callerName(each)}
+              </option>
             ))}
           </select>
         </label>

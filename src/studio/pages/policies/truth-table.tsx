@@ -1,6 +1,7 @@
 /** Callers × records: the outcome of each cell as saved, and with the edits. A click explains it beside the rules. */
 import type { JSX } from 'preact';
 import { address, changedPath, pathTo } from '../../app/page-address.ts';
+import { callerName } from '../../data/caller-names.ts';
 import { askMatrix, type CellOutcome, type MatrixRow } from '../../data/matrix-question.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
@@ -107,7 +108,7 @@ function MatrixTable({ collection, set, callers, columns, rows }: MatrixTablePro
             {callers.map((caller, i) => (
               <tr key={caller}>
                 <th scope="row">
-                  <bdi>{rows[i]!.user?.email ?? caller}</bdi>
+                  <bdi>{callerName(caller)}</bdi>
                 </th>
                 {columns.map(({ key }, j) => (
                   <td key={key}>

@@ -1,5 +1,6 @@
 /** The access of one user, and to one record: asked of the service. */
 import type { JSX } from 'preact';
+import { callerName } from '../../data/caller-names.ts';
 import { askMatrix } from '../../data/matrix-question.ts';
 import { askWhy } from '../../data/why-question.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
@@ -72,7 +73,7 @@ export function RecordAccess({ record, collection, caller }: RecordAccessProps):
           >
             {callers.map((name, i) => (
               <tr key={name}>
-                <th scope="row">{name}</th>
+                <th scope="row">{callerName(name)}</th>
                 {rows.map((each, k) => {
                   const outcome = each[i]!.outcomes[0]!;
                   return (

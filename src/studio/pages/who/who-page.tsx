@@ -2,7 +2,8 @@
 import type { JSX } from 'preact';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { schema } from '../../app/session-state.ts';
-import { viewedCaller } from '../../app/viewed-caller.ts';
+import { callerAskedAbout } from '../../app/viewed-caller.ts';
+import { callerName } from '../../data/caller-names.ts';
 import type { ServedCollection, ServedSchema } from '../../data/schema-answer.ts';
 import { type PolicyTools, usePolicyTools } from '../../editor/load-editor.ts';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
@@ -15,11 +16,7 @@ export function WhoPage(): JSX.Element {
   const served = schema.value!;
   const tools = usePolicyTools();
   const { query } = address.value;
-  const [only, user, record] = [
-    query.get('collection') ?? '',
-    query.get('user') ?? viewedCaller.value,
-    query.get('record') ?? '',
-  ];
+  const [only, user, record] = [query.get('collection') ?? '', callerAskedAbout('user'), query.get('record') ?? ''];
   const isOfOne = shownOnly(served, only);
   const shown = served.collections.filter(({ name }) => only === '' || name === only);
   return (
@@ -104,7 +101,7 @@ function AccessTable({ tools, served, collection, user }: AccessTableProps): JSX
       <ScrollTable label={collection.name} class="who" titles={[wording.role, ...RULE_ACTIONS]}>
         {user !== '' && (
           <tr key={`user ${user}`}>
-            <th scope="row">{user}</th>
+            <th scope="row">{callerName(user)}</th>
             <CallerAccess key={`${collection.name} ${user}`} caller={user} collection={collection.name}>
               {(access) => <AccessWords {...access} />}
             </CallerAccess>

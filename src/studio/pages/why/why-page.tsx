@@ -2,7 +2,8 @@
 import type { JSX } from 'preact';
 import { address, goTo, pathTo } from '../../app/page-address.ts';
 import { collectionNamed, schema } from '../../app/session-state.ts';
-import { askWhy, WHY_ACTIONS, type WhyQuestion, whyQuestionOf } from '../../data/why-question.ts';
+import { callerAskedAbout } from '../../app/viewed-caller.ts';
+import { askWhy, WHY_ACTIONS, type WhyQuestion } from '../../data/why-question.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { wording } from '../../wording.ts';
 import { ExplanationView } from './explanation-view.tsx';
@@ -10,7 +11,12 @@ import { ExplanationView } from './explanation-view.tsx';
 export function WhyPage(): JSX.Element {
   const { subject, query } = address.value;
   const first = schema.value?.collections[0]?.name ?? '';
-  const question = whyQuestionOf(collectionNamed(subject)?.name ?? first, query);
+  const question: WhyQuestion = {
+    collection: collectionNamed(subject)?.name ?? first,
+    action: query.get('action') ?? 'read',
+    record: query.get('record') ?? '',
+    as: callerAskedAbout('as'),
+  };
   return (
     <main id="content" class="page" tabIndex={-1}>
       <h1>{wording.why}</h1>
