@@ -41,7 +41,7 @@ export function readRuleSetName(
   report: ReportAsked,
 ): RuleSetName {
   if (member === undefined) return { action };
-  if (!hasMember(collection, member)) report('/member', 'unknown_member', unknownMember(collection, member));
+  if (!hasMember(collection, member)) report('/member', 'unknown_member', unknownMemberText(collection, member));
   if (action !== 'read' && action !== 'update') report('/action', 'unexpected_key', 'a member is read or updated');
   return { action, member: String(member) };
 }
@@ -52,7 +52,8 @@ export function reportUnknownMembers(
   report: ReportAsked,
 ): void {
   for (const [i, member] of members.entries())
-    if (!hasMember(collection, member)) report(`/members/${i}`, 'unknown_member', unknownMember(collection, member));
+    if (!hasMember(collection, member))
+      report(`/members/${i}`, 'unknown_member', unknownMemberText(collection, member));
   if (members.length > 0 && (action === 'create' || action === 'delete'))
     report('/action', 'unexpected_key', `a ${action} decides about whole records`);
 }
@@ -60,5 +61,5 @@ export function reportUnknownMembers(
 const hasMember = ({ fields, relations }: Collection, member: unknown): boolean =>
   typeof member === 'string' && (fields.has(member) || relations.get(member)?.kind === 'belongs_to');
 
-const unknownMember = ({ name }: Collection, member: unknown): string =>
+const unknownMemberText = ({ name }: Collection, member: unknown): string =>
   `\`${name}\` has no field or belongs_to \`${echo(String(member))}\``;

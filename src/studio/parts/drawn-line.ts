@@ -21,14 +21,14 @@ export class DrawnLine {
   readonly #redraw = (): void => this.#plot.redraw();
 
   constructor(box: HTMLElement, series: TimeSeries, options: LineOptions) {
-    this.#plot = new uPlot(plotOptions(box, options), dataOf(series), box);
+    this.#plot = new uPlot(plotOptions(box, options), plotDataOf(series), box);
     this.#observer = new ResizeObserver(() => this.#plot.setSize({ width: box.clientWidth, height: HEIGHT }));
     this.#observer.observe(box);
     DARK.addEventListener('change', this.#redraw);
   }
 
   set(series: TimeSeries): void {
-    this.#plot.setData(dataOf(series));
+    this.#plot.setData(plotDataOf(series));
   }
 
   destroy(): void {
@@ -62,7 +62,7 @@ function plotOptions(box: HTMLElement, { shown, onPoint }: LineOptions): uPlot.O
   };
 }
 
-const dataOf = ([times, values]: TimeSeries): uPlot.AlignedData => [[...times], [...values]];
+const plotDataOf = ([times, values]: TimeSeries): uPlot.AlignedData => [[...times], [...values]];
 
 function timesOf(_plot: uPlot, times: readonly number[], _axis: number, _space: number, seconds: number): string[] {
   const second = seconds < 60 ? '2-digit' : undefined;

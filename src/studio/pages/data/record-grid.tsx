@@ -50,7 +50,7 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
     if (!isCell(event.target)) return;
     const [row, column] = focus;
     const record = records[row];
-    const step = stepOf(event.key, rows.pageRows);
+    const step = cellStepOf(event.key, rows.pageRows);
     const isEditable = editedMember(collection, columns[column], record) !== undefined;
     if (event.key === 'Enter' && isEditable) setEditing(focus);
     else if ((event.key === 'Enter' || event.key === 'o') && record !== undefined) onOpen(record);
@@ -120,7 +120,7 @@ type CellPlace = readonly [row: number, column: number];
 type CellStep = readonly [down: number, right: number];
 
 /** The way of the focus by a key. */
-function stepOf(key: string, pageRows: number): CellStep | undefined {
+function cellStepOf(key: string, pageRows: number): CellStep | undefined {
   if (key === 'PageDown') return [pageRows, 0];
   if (key === 'PageUp') return [-pageRows, 0];
   return STEPS[key];

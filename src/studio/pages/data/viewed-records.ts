@@ -29,7 +29,7 @@ export async function recordsSeenBy(
   const question = { collection: collection.name, action, callers: [caller], ids: records.map(({ id }) => id) };
   const ruled = ruledMembers(collection);
   const asked = columns.flatMap(({ name }) => (ruled.has(name) ? [name] : []));
-  const groups = groupsOf(asked, Math.floor(MOST_CELLS / records.length) - 1);
+  const groups = memberGroups(asked, Math.floor(MOST_CELLS / records.length) - 1);
   const rows = await Promise.all(groups.map(async (members) => (await askMatrix({ ...question, members }))[0]!));
   const isReadable = (name: string, at: number): boolean =>
     rows.some(({ members }) => members?.[name]?.[at] === 'allowed');
@@ -49,7 +49,7 @@ const ruledMembers = ({ fields, relations }: ServedCollection): ReadonlySet<stri
   new Set([...fields, ...relations].flatMap(({ name, rules }) => (rules?.read === undefined ? [] : [name])));
 
 /** At least one group, which may be empty. */
-function groupsOf(names: readonly string[], size: number): readonly (readonly string[])[] {
+function memberGroups(names: readonly string[], size: number): readonly (readonly string[])[] {
   const count = Math.max(1, Math.ceil(names.length / size));
   return Array.from({ length: count }, (_, i) => names.slice(i * size, (i + 1) * size));
 }
