@@ -48,6 +48,10 @@ interface Waiting {
 /** The tasks that wait, by their callers; the caller whose turn is next is the first. INVARIANT: no list is empty. */
 type WaitingByCaller = Map<string, Waiting[]>;
 
+/** In all queues of the process. */
+let waitingNow = 0;
+export const waitingTasks = (): number => waitingNow;
+
 /** Ends a task, once; `isTypical` unless its time says nothing of the next ones. */
 export type Leave = (isTypical?: boolean) => void;
 
@@ -114,6 +118,7 @@ export class FairQueue {
     const ahead = own.length;
     turns.set(caller.id, own);
     own.push(waiting);
+    waitingNow++;
     // A place is free where all others that wait rest.
     this.#startNext(turns, caller.isKept);
     if (patienceMs === Number.POSITIVE_INFINITY) return promise;
@@ -213,6 +218,7 @@ export class FairQueue {
       // The caller goes behind all others.
       turns.delete(id);
       if (own.length > 0) turns.set(id, own);
+      waitingNow--;
       first!.start();
     }
   }
@@ -238,5 +244,6 @@ export class FairQueue {
 function remove(turns: WaitingByCaller, id: string, waiting: Waiting): void {
   const own = turns.get(id)!;
   own.splice(own.indexOf(waiting), 1);
+  waitingNow--;
   if (own.length === 0) turns.delete(id);
 }

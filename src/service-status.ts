@@ -9,6 +9,10 @@ export interface ServiceStatus {
   readonly event_loop_lag_ms: number | null;
   readonly memory_bytes: number | null;
   readonly requests: RouteRates;
+  /** The tasks that wait for a place, and the mails that wait to be sent. */
+  readonly queues: { readonly tasks: number | null; readonly mails: number | null };
+  /** Rules that are kept as they concern a kind of caller, and how many were made so far. */
+  readonly policy_cache: { readonly entries: number | null; readonly made: number | null };
   readonly feeds: { readonly streams: number | null; readonly log_entries: number | null };
   readonly mail_to: 'smtp' | 'folder';
   readonly warnings: readonly { readonly code: string; readonly line: number; readonly message: string }[];

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { asCaller, type Caller, SERVICE } from '../src/caller.ts';
-import { FairQueue, type FairQueueOptions, type Leave, type Refused } from '../src/fair-queue.ts';
+import { FairQueue, type FairQueueOptions, type Leave, type Refused, waitingTasks } from '../src/fair-queue.ts';
 import { useOwnClock } from './support/own-clock.ts';
 
 const callerOf = (id: string): Caller => ({ id, isKept: false });
@@ -54,6 +54,20 @@ class World {
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('tasks that wait are counted until they start or lose their patience', async () => {
+  const before = waitingTasks();
+  const world = new World(1);
+  for (const id of ['a', 'b', 'c']) await world.enter(id);
+  expect(waitingTasks() - before).toBe(2);
+  await world.leave(0);
+  expect(waitingTasks() - before).toBe(1);
+  await expect(asCaller(callerOf('d'), () => world.queue.enter(1))).rejects.toThrow(Refusal);
+  expect(waitingTasks() - before).toBe(1);
+  await world.leave(0);
+  await world.leave(0);
+  expect([waitingTasks() - before, world.grants]).toEqual([0, ['a', 'b', 'c']]);
+});
 
 describe('turns', () => {
   test('a caller who asks alone has every place', async () => {

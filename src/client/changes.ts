@@ -51,6 +51,11 @@ interface Feed {
   readonly fail: (error: unknown) => void;
 }
 
+/** The page, where there is one. */
+interface PageEvents {
+  addEventListener?(name: 'pagehide' | 'pageshow', listener: (event: { readonly persisted: boolean }) => void): void;
+}
+
 export class FeedStream {
   readonly #transport: Transport;
   readonly #feeds = new Map<string, Feed>();
@@ -63,6 +68,10 @@ export class FeedStream {
 
   constructor(transport: Transport) {
     this.#transport = transport;
+    const page = globalThis as PageEvents;
+    // A page that the browser keeps for the way back would hold one of its few connections.
+    page.addEventListener?.('pagehide', () => this.#running?.abort());
+    page.addEventListener?.('pageshow', ({ persisted: isKept }) => isKept && this.#begin(GATHER));
   }
 
   /** → ends the feed. */

@@ -257,6 +257,10 @@ export class ResidualMemory {
     this.#recent = new BoundedMap(limit);
   }
 
+  get size(): number {
+    return this.#recent.size;
+  }
+
   touch(entry: CacheEntry): void {
     if (this.#recent.get(entry) !== undefined) return;
     const dropped = this.#recent.set(entry, entry);
@@ -314,6 +318,7 @@ interface ResidualParts {
 
 /** Process-wide: no two residuals without values have one number. */
 let residualsMade = 0;
+export const madeResiduals = (): number => residualsMade;
 
 /** A residual without its values. Each part is made when it is first asked for. */
 export class CachedResidual {

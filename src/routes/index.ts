@@ -1,5 +1,7 @@
 /** The routes, in the order of the manual. If two paths match, the first counts. */
+
 import type { Route } from '../http/route.ts';
+import type { Schema } from '../schema/model/model.ts';
 import { administrationRoutes } from './administration/index.ts';
 import { authRoutes } from './auth/index.ts';
 import { batchRecords } from './batch/batch.ts';
@@ -78,15 +80,18 @@ export const routes: readonly DescribedRoute[] = [
 
 interface Served {
   readonly studio: boolean;
-  readonly studioPath: string;
+  readonly isDevelopment: boolean;
   /** A folder with a front end. */
   readonly publicFolder?: string;
 }
 
 /** The routes, the pages of accounts, the studio, and the front end after them. */
-export const servedRoutes = ({ studio, studioPath, publicFolder }: Served): readonly Route[] => [
+export const servedRoutes = (
+  { studio, isDevelopment, publicFolder }: Served,
+  { studio: { path } }: Pick<Schema, 'studio'>,
+): readonly Route[] => [
   ...routes,
   ...pageRoutes,
-  ...(studio ? studioRoutesAt(studioPath) : []),
+  ...(studio ? studioRoutesAt(path, isDevelopment) : []),
   ...(publicFolder === undefined ? [] : [publicFile]),
 ];

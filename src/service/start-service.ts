@@ -99,7 +99,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   for (const { text, sql } of await ownersNotes(db, parts.schema)) if (sql === undefined) log.logger.warn(text);
   const apps = new Apps({ ...parts, schema: await schemaServedBy(db, parts.schema) }, config);
   let app = await apps.first();
-  const http = new HttpServer(app, servedRoutes({ ...config, studioPath: app.schema.studio.path }), parts.arrival);
+  const http = new HttpServer(app, (served) => servedRoutes(config, served.schema), parts.arrival);
   const url = await listen(http.server, config);
   // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;

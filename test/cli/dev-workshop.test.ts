@@ -86,3 +86,12 @@ test('policy tests run by the served schema, with their coverage, and errors are
   expect((await new Client(server.url).post('/api/_test', { files: {} })).status).toBe(401);
   expect((await new Client(server.url).get('/api/_test')).status).toBe(401);
 });
+
+test('a save moves the pages of the studio to another path', async () => {
+  const page = async (path: string) =>
+    (await fetch(`${server.url}${path}`, { headers: { Accept: 'text/html' } })).status;
+  expect([await page('/studio'), await page('/ops')]).toEqual([200, 404]);
+  writeFileSync(FILE, `${TWO}studio: { path: /ops }\n`);
+  await expect.poll(() => page('/ops'), { timeout: 20_000 }).toBe(200);
+  expect(await page('/studio')).toBe(404);
+});

@@ -95,14 +95,20 @@ function withoutRules(schema: Schema): Schema {
 }
 
 test('a list names every open route', () => {
-  const open = servedRoutes({ studio: true, studioPath: '/studio', publicFolder: '.' })
+  const open = servedRoutes(
+    { studio: true, isDevelopment: false, publicFolder: '.' },
+    { studio: { path: '/studio', origins: undefined } },
+  )
     .filter(({ door }) => door === 'public' || door === 'optional')
     .map(nameOf);
   expect(open.filter((name) => !OPEN.includes(name))).toEqual([]);
 });
 
 test('no path of the studio belongs to another route', () => {
-  const others = servedRoutes({ studio: true, studioPath: '/admin' })
+  const others = servedRoutes(
+    { studio: true, isDevelopment: false },
+    { studio: { path: '/admin', origins: undefined } },
+  )
     .map(({ path }) => path.split('/')[1]!)
     .filter((first) => first !== '' && first !== 'admin');
   expect(new Set(others).size).toBeGreaterThan(7);

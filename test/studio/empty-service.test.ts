@@ -112,6 +112,22 @@ function inBrowser(service: TestService): void {
       expect(await studio.page.evaluate(`document.querySelector('.new-records')`)).toBe(null);
     });
 
+    test('a page that is left ends its feed, and is loaded anew on the way back', async () => {
+      const untilStreams = (count: number) =>
+        expect
+          .poll(() => service.app.metrics.read(), { timeout: 20_000 })
+          .toMatch(new RegExp(`^bylaw_feed_streams ${count}$`, 'm'));
+      await studio.visit(`/studio/data/${LONG}`, '.grid .rows .row');
+      await untilStreams(1);
+      await studio.page.evaluate('globalThis.isOld = true');
+      await studio.visit('/studio/who', '.who td');
+      await untilStreams(0);
+      await studio.page.evaluate('history.back()');
+      await studio.page.until(
+        `location.pathname !== '/studio/who' && document.querySelector('.grid .rows .row') !== null && globalThis.isOld === undefined`,
+      );
+    });
+
     test('a guest is a caller of who can, and named conditions are conditions there', async () => {
       await studio.size(1440);
       await studio.visit(`/studio/who?collection=${LONG}`, '.who td');

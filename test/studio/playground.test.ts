@@ -77,7 +77,13 @@ function inBrowser(service: TestService): void {
       })()`);
       await page.page.until(`document.querySelector('.matrix tbody td').textContent === 'allowed'`);
       expect(await table()).toEqual(['allowed', 'refused', 'hidden', 'refused']);
-      await page.page.until('location.hash.length > 100');
+      await page.page.until(`(async () => {
+        const packed = atob(location.hash.slice(1).replaceAll('-', '+').replaceAll('_', '/'));
+        const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
+        const texts = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw')));
+        const { schema, action } = await texts.json();
+        return action === 'update' && schema.includes('memberships');
+      })()`);
       const hash = await page.page.evaluate<string>('location.hash');
       await page.page.send('Page.navigate', { url: 'about:blank' });
       await page.visit(`/playground${hash}`, '.matrix');

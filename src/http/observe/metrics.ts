@@ -3,6 +3,7 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, type Metric, Regist
 import type { FeedObserver } from '../../changes/feed-sender.ts';
 import type { UnindexedUse } from '../../records/access-context.ts';
 import { feedMetrics } from './feed-metrics.ts';
+import { loadMetrics } from './load-metrics.ts';
 import { type MailMetrics, mailMetrics } from './mail-metrics.ts';
 import { RequestDurations } from './request-record.ts';
 
@@ -28,6 +29,7 @@ export interface Metrics {
 export function createMetrics(readAll?: () => Promise<string>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  loadMetrics(registry);
   if (readAll !== undefined) answerPrimary(registry);
   const durations = new RequestDurations();
   registry.registerMetric(durations as unknown as Metric);

@@ -82,20 +82,23 @@ class Generation {
   }
 }
 
+/** The routes of an app: its schema names the path of some. */
+type RoutesOf = (app: App) => readonly Route[];
+
 /** A server whose app can be replaced while it listens, without losing a request. */
 export class HttpServer {
   /** The server does not listen yet. */
   readonly server: Server;
-  readonly #routes: readonly Route[];
+  readonly #routesOf: RoutesOf;
   readonly #connections: Connections;
   #current: Generation;
   #isDraining = false;
   /** If given, requests that arrive wait for it. */
   #pause: Promise<void> | undefined;
 
-  constructor(app: App, routes: readonly Route[], arrival: ArrivalLimits = ARRIVAL_LIMITS) {
-    this.#routes = routes;
-    this.#current = new Generation(app, routes);
+  constructor(app: App, routesOf: RoutesOf, arrival: ArrivalLimits = ARRIVAL_LIMITS) {
+    this.#routesOf = routesOf;
+    this.#current = new Generation(app, routesOf(app));
     this.server = createServer({
       requestTimeout: MAX_REQUEST_MS,
       headersTimeout: 30_000,
@@ -114,7 +117,7 @@ export class HttpServer {
   /** Serves requests that arrive from now on by `app`. Resolves when the earlier ones are answered. */
   replace(app: App): Promise<void> {
     const before = this.#current;
-    this.#current = new Generation(app, this.#routes);
+    this.#current = new Generation(app, this.#routesOf(app));
     return before.idle();
   }
 

@@ -34,16 +34,22 @@ interface StudioTexts {
   readonly assets: ReadonlyMap<string, StaticText>;
 }
 
-/** Bundling takes a second in a checkout: the first request waits for it. A failure is not kept. */
-const loading = new Map<PageName, Promise<StudioTexts>>();
-function textsOfPage(name: PageName): Promise<StudioTexts> {
-  const known = loading.get(name);
-  if (known !== undefined) return known;
-  const texts = loadBundle(name).then(textsOf);
-  loading.set(name, texts);
-  texts.catch(() => loading.delete(name));
-  return texts;
+/** The files of the pages. Bundling takes a second in a checkout: the first request waits for it. */
+class StudioFiles {
+  readonly #loading = new Map<PageName, Promise<StudioTexts>>();
+
+  /** A failure is not kept. */
+  textsOf(name: PageName): Promise<StudioTexts> {
+    const known = this.#loading.get(name);
+    if (known !== undefined) return known;
+    const texts = loadBundle(name).then(textsOf);
+    this.#loading.set(name, texts);
+    texts.catch(() => this.#loading.delete(name));
+    return texts;
+  }
 }
+
+const kept = new StudioFiles();
 
 function textsOf({ script, style, files }: StudioBundle): StudioTexts {
   const assets = Object.entries(files).map(([name, text]) => {
@@ -55,8 +61,7 @@ function textsOf({ script, style, files }: StudioBundle): StudioTexts {
   return { pageWith, assets: new Map(assets) };
 }
 
-async function sendStudioPage(ctx: Context, name: PageName, root: string): Promise<void> {
-  const { pageWith } = await textsOfPage(name);
+async function sendStudioPage(ctx: Context, { pageWith }: StudioTexts, root: string): Promise<void> {
   const nonce = randomBytes(16).toString('base64');
   ctx.set({
     'Content-Security-Policy': policyOf(nonce),
@@ -68,8 +73,12 @@ async function sendStudioPage(ctx: Context, name: PageName, root: string): Promi
   ctx.body = pageWith({ nonce, root });
 }
 
-/** A page has a name, and the name of its subject where it has one. */
-export function studioRoutesAt(root: string): readonly Route[] {
+/**
+ * A page has a name, and the name of its subject where it has one.
+ * @param isJoinedAnew the files are made for these routes alone: each save of `bylaw dev` has routes of its own
+ */
+export function studioRoutesAt(root: string, isJoinedAnew: boolean): readonly Route[] {
+  const files = isJoinedAnew ? new StudioFiles() : kept;
   const pageRoute = (path: string, name: PageName = 'studio'): Route => ({
     method: 'GET',
     path,
@@ -77,11 +86,11 @@ export function studioRoutesAt(root: string): readonly Route[] {
     accepts: 'any',
     async handle(ctx, { schema }) {
       if (!hasStudio(ctx, schema)) throw notFoundProblem();
-      await sendStudioPage(ctx, name, root);
+      await sendStudioPage(ctx, await files.textsOf(name), root);
     },
   });
   return [
-    assetRoute(root),
+    assetRoute(root, files),
     pageRoute(root),
     pageRoute(`${root}/:page`),
     pageRoute(`${root}/:page/:subject`),
@@ -89,7 +98,7 @@ export function studioRoutesAt(root: string): readonly Route[] {
   ];
 }
 
-const assetRoute = (root: string): Route => ({
+const assetRoute = (root: string, files: StudioFiles): Route => ({
   method: 'GET',
   path: `${root}/assets/:file`,
   door: 'public',
@@ -97,7 +106,7 @@ const assetRoute = (root: string): Route => ({
   async handle(ctx, { schema }) {
     const file = String(ctx.params.file);
     const name: PageName = file.startsWith('playground-') ? 'playground' : 'studio';
-    const found = hasStudio(ctx, schema) ? (await textsOfPage(name)).assets.get(file) : undefined;
+    const found = hasStudio(ctx, schema) ? (await files.textsOf(name)).assets.get(file) : undefined;
     if (found === undefined) throw notFoundProblem();
     await found.send(ctx);
   },

@@ -53,6 +53,8 @@ export const readStatus = route({
           event_loop_lag_ms: NUMBER_OR_NULL,
           memory_bytes: NUMBER_OR_NULL,
           requests: object({ seconds: NUMBER, routes: { type: 'array', items: ROUTE_RATE } }),
+          queues: object({ tasks: NUMBER_OR_NULL, mails: NUMBER_OR_NULL }),
+          policy_cache: object({ entries: NUMBER_OR_NULL, made: NUMBER_OR_NULL }),
           feeds: object({ streams: NUMBER_OR_NULL, log_entries: NUMBER_OR_NULL }),
           mail_to: { enum: ['smtp', 'folder'] },
           warnings: { type: 'array', items: WARNING },
@@ -82,6 +84,11 @@ export const readStatus = route({
       event_loop_lag_ms: inSeconds === null ? null : Math.round(inSeconds * 100_000) / 100,
       memory_bytes: gaugeIn(text, 'process_resident_memory_bytes'),
       requests: windowOf(metrics).ratesOf(text, Date.now()),
+      queues: { tasks: gaugeIn(text, 'bylaw_waiting_tasks'), mails: gaugeIn(text, 'bylaw_mail_queue') },
+      policy_cache: {
+        entries: gaugeIn(text, 'bylaw_policy_cache_entries'),
+        made: gaugeIn(text, 'bylaw_policy_cache_made_total'),
+      },
       feeds: {
         streams: gaugeIn(text, 'bylaw_feed_streams'),
         log_entries: gaugeIn(text, 'bylaw_change_log_entries'),

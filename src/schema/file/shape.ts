@@ -704,7 +704,7 @@ export const schemaShape = z.strictObject({
   ),
   studio: key(
     z.strictObject({
-      path: key(z.string(), 'the path of the pages; read at the start', {
+      path: key(z.string(), 'the path of the pages', {
         default: '/studio',
         examples: ['/admin'],
       }),

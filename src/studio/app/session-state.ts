@@ -43,6 +43,7 @@ export function noteProblem(error: unknown): ShownProblem {
 
 export async function signOut(): Promise<void> {
   await service.logout();
-  // Nothing of the former user stays in memory.
+  // Nothing of the former user stays: not in memory, and not in a page that the browser keeps for the way back.
+  session.value = { kind: 'signed-out' };
   location.assign(ROOT);
 }

@@ -14,3 +14,7 @@ const root = document.getElementById('studio')!;
 root.replaceChildren();
 render(<Studio />, root);
 void loadSession();
+// A page that the browser kept for the way back is as old as its session may be.
+addEventListener('pageshow', ({ persisted: isKept }) => {
+  if (isKept) location.reload();
+});

@@ -1,6 +1,6 @@
 /** A field for one expression: errors as a person types, completion, and the canonical form. */
 import type { JSX } from 'preact';
-import { useEffect, useId, useMemo, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { wording } from '../wording.ts';
 import type { CodeField } from './code-field.ts';
 import { type PolicyTools, useCodeField, usePolicyTools } from './load-editor.ts';
@@ -51,7 +51,7 @@ export function ExpressionField({ tools, issues, issueList, ...shown }: Expressi
   // The field keeps its functions; they read the props of the last render.
   const current = useRef(shown);
   current.current = shown;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (module === undefined || tools === undefined) return;
     const made = new module.CodeField(box.current!, {
       label: shown.label,
@@ -68,7 +68,8 @@ export function ExpressionField({ tools, issues, issueList, ...shown }: Expressi
     return () => made.remove();
   }, [module, tools]);
   const isLoaded = module !== undefined && tools !== undefined;
-  useEffect(() => {
+  // An effect after the paint would set back what was typed meanwhile.
+  useLayoutEffect(() => {
     if (field.current === undefined) return;
     field.current.text = shown.text;
     field.current.issues = issues;

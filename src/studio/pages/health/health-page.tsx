@@ -70,12 +70,14 @@ function DrawnFigures({ answers }: { readonly answers: readonly TimedStatus[] })
 }
 
 function PlainFigures({ status }: { readonly status: ServiceStatus }): JSX.Element {
-  const { database, version, workers, ready: isReady, feeds } = status;
+  const { database, version, workers, ready: isReady, feeds, queues, policy_cache: cache } = status;
   const plain: readonly (readonly [string, string])[] = [
     [wording.state, isReady ? wording.ready : wording.notReady],
     [wording.versionWord, `bylaw ${version}, ${wording.workers}: ${workers}, ${shownTime(status.uptime_seconds)}`],
     [wording.database, `${database.kind} ${database.version}, ${shownMebibytes(mebibytes(database.bytes))}`],
     [wording.feeds, `${wording.streams}: ${feeds.streams ?? 0}, ${wording.logEntries}: ${feeds.log_entries ?? 0}`],
+    [wording.queues, `${wording.waitingTasks}: ${queues.tasks ?? 0}, ${wording.waitingMails}: ${queues.mails ?? 0}`],
+    [wording.policyCache, `${wording.entries}: ${cache.entries ?? 0}, ${wording.madeEntries}: ${cache.made ?? 0}`],
     [wording.mail, status.mail_to === 'smtp' ? wording.smtp : wording.mailFolder],
   ];
   return (
