@@ -1,5 +1,5 @@
-/** The studio in Chromium: its first page, a grid that scrolls, an editor, and a truth table. */
-import { mkdtempSync, rmSync } from 'node:fs';
+/** The studio in Chromium: its first page, a grid that scrolls, an editor, a truth table, and a page that stays open. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,12 +7,21 @@ import { Browser, hasBrowser, type Page } from '../test/support/browser/browser.
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { builtMain } from './support/built.ts';
 import { median, verdict } from './support/measure.ts';
+import { soakPage } from './support/page-soak.ts';
 import { startServer } from './support/server.ts';
 
-const SCHEMA = fileURLToPath(new URL('../bylaw.yaml', import.meta.url));
+/** The documents have a feed. */
+const SCHEMA = readFileSync(fileURLToPath(new URL('../bylaw.yaml', import.meta.url)), 'utf8').replace(
+  '  documents:\n    fields:',
+  '  documents:\n    changes: true\n    fields:',
+);
 const ADMIN = { email: 'admin@example.org', password: 'a password of benches' };
 const [DOCUMENTS, BATCH, CALLERS, RECORDS] = [10_000, 100, 20, 50];
 const DATA = '/studio/data/documents';
+/** Others change a shown document ten times a second, and make one every second. */
+const [CHANGE_EVERY_MS, CREATE_EVERY] = [100, 10];
+/** The page stays open for so many times `--seconds`. */
+const SOAK_TIMES = 30;
 /** As browsers name it: 150 ms there and back, 1.6 Mbit/s. */
 const SLOW_4G = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 94_000 };
 const FULL_SPEED = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 };
@@ -118,7 +127,14 @@ async function measureAll(page: Page, url: string, rounds: number): Promise<void
   await page.send('Network.emulateNetworkConditions', FULL_SPEED);
   verdict('first page usable on slow 4G', slow, { limit: 2_500, unit: 'ms' });
   await usableAfter(page, url + DATA, hasRows);
-  const longest = await repeated(async () => Math.max(...(await scrolledFrames(page))));
+  const frames: number[] = [];
+  const longest = await repeated(async () => {
+    const scrolled = await scrolledFrames(page);
+    frames.push(...scrolled);
+    return Math.max(...scrolled);
+  });
+  const mean = frames.reduce((sum, frame) => sum + frame, 0) / frames.length;
+  console.log(`  ${(1_000 / mean).toFixed(0)} frames a second while the grid scrolls, of ${frames.length}`);
   verdict('longest frame while the grid scrolls', longest, { limit: 50, unit: 'ms' });
   await page.send('Page.navigate', { url: `${url}/studio/policies/documents?rules=update` });
   await page.until(`document.querySelector('.cm-content') !== null`);
@@ -128,13 +144,66 @@ async function measureAll(page: Page, url: string, rounds: number): Promise<void
   verdict(`truth table of ${CALLERS} × ${RECORDS}`, table, { limit: 300, unit: 'ms' });
 }
 
-async function run({ rounds }: BenchOptions): Promise<void> {
+interface ServiceAnswer {
+  readonly access_token?: string;
+  readonly data?: readonly { readonly id: string }[];
+}
+
+/** Changes records until `stop` aborts. → the count of changes. */
+async function changeRecords(url: string, stop: AbortSignal): Promise<number> {
+  const send = async (path: string, method: string, body: object, token = ''): Promise<ServiceAnswer> => {
+    const headers = { 'content-type': 'application/json', ...(token !== '' && { authorization: `Bearer ${token}` }) };
+    const answer = await fetch(url + path, { method, headers, body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(await answer.text());
+    return (await answer.json()) as ServiceAnswer;
+  };
+  let { access_token: token } = await send('/api/auth/login', 'POST', ADMIN);
+  const { data } = await send('/api/documents/query', 'POST', { limit: BATCH }, token);
+  const ids = data!.map(({ id }) => id);
+  let changes = 0;
+  for (; !stop.aborted; changes++) {
+    const next = performance.now() + CHANGE_EVERY_MS;
+    const written = { data: { score: changes % 100, title: `Document of change ${changes}` } };
+    await send(`/api/documents/${ids[changes % ids.length]}`, 'PATCH', written, token);
+    if (changes % CREATE_EVERY === 0) {
+      const made = { data: { title: `Made after ${changes}`, status: 'published' } };
+      await send('/api/documents', 'POST', made, token);
+    }
+    // A token lasts for 15 minutes.
+    if (changes % 1_000 === 999) ({ access_token: token } = await send('/api/auth/login', 'POST', ADMIN));
+    await new Promise((done) => setTimeout(done, Math.max(0, next - performance.now())));
+  }
+  return changes;
+}
+
+async function measureSoak(browser: Browser, page: Page, url: string, seconds: number): Promise<void> {
+  await usableAfter(page, url + DATA, `document.querySelector('.grid .rows .row') !== null`);
+  const stop = new AbortController();
+  const changing = changeRecords(url, stop.signal);
+  const { samples, afterHour, growth, process: size } = await soakPage(browser, page, seconds);
+  const shown = await page.evaluate<string>(`document.querySelector('.new-records')?.textContent ?? ''`);
+  stop.abort();
+  const rate = (await changing) / seconds;
+  console.log(
+    `  ${seconds} s open, ${rate.toFixed(1)} changes and ${(rate / CREATE_EVERY).toFixed(1)} new records a second, ${samples} collections; the page says "${shown}"`,
+  );
+  verdict('heap of a page open for an hour', afterHour, {
+    limit: 150,
+    unit: 'MiB, by the line through the collections',
+  });
+  verdict('its growth in that hour', growth, { limit: 15, unit: 'MiB' });
+  if (size !== undefined) verdict('process of the page at the end', size, { limit: 150, unit: 'MiB' });
+}
+
+async function run({ rounds, seconds }: BenchOptions): Promise<void> {
   if (!hasBrowser) {
     console.log('  not measured: there is no Chromium (Debian: apt-get install chromium)');
     return;
   }
   const data = mkdtempSync(join(tmpdir(), 'bylaw-studio-'));
-  const args = ['serve', '--schema', SCHEMA, '--data', data, '--port', '0'];
+  const schema = join(data, 'bylaw.yaml');
+  writeFileSync(schema, SCHEMA);
+  const args = ['serve', '--schema', schema, '--data', join(data, 'data'), '--port', '0'];
   const env = { BYLAW_RATE_LIMIT: 'off', BYLAW_ADMIN_EMAIL: ADMIN.email, BYLAW_ADMIN_PASSWORD: ADMIN.password };
   const server = await startServer(builtMain(), args, env);
   const browser = await Browser.open();
@@ -144,6 +213,7 @@ async function run({ rounds }: BenchOptions): Promise<void> {
     await page.evaluate(`(async () => { ${POST} await post('/api/auth/login', ${JSON.stringify(ADMIN)}); })()`);
     await fillDocuments(page);
     await measureAll(page, server.url, rounds);
+    await measureSoak(browser, page, server.url, SOAK_TIMES * seconds);
   } finally {
     await browser.close();
     server.process.kill();
