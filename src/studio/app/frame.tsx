@@ -51,7 +51,7 @@ function OpenPage(): JSX.Element {
   if (found !== undefined) return <found.component key={found.name} />;
   return (
     <main id="content" class="empty">
-      <p>{wording.notFound}</p>
+      <h1>{wording.notFound}</h1>
     </main>
   );
 }
