@@ -3,7 +3,7 @@
  * one focus through the cells (WAI-ARIA grid).
  */
 import type { JSX, RefObject } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { density } from '../../app/preferences.ts';
 import { collectionNamed } from '../../app/session-state.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
@@ -81,7 +81,7 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
             record={records[index]!}
             index={index}
             top={top}
-            focus={focus}
+            focusedColumn={focus[0] === index ? focus[1] : undefined}
             editedColumn={editing?.[0] === index ? editing[1] : undefined}
             onEdited={() => {
               setEditing(undefined);
@@ -205,13 +205,23 @@ interface GridRowProps extends RecordGridProps {
   readonly index: number;
   /** Pixels from the first row. */
   readonly top: number;
-  readonly focus: CellPlace;
+  readonly focusedColumn: number | undefined;
   readonly editedColumn: number | undefined;
   readonly onEdited: () => void;
 }
 
+/** A grid that scrolls draws the rows that come into view, and leaves the others as they are. */
 function GridRow(props: GridRowProps): JSX.Element {
-  const { collection, columns, record, index, top, focus, openId, selection, onOpen, editedColumn, onEdited } = props;
+  const { collection, columns, record, index, top, focusedColumn, openId, selection, onOpen, editedColumn } = props;
+  return useMemo(
+    () => <DrawnRow {...props} />,
+    [collection, columns, record, index, top, focusedColumn, openId, selection, onOpen, editedColumn],
+  );
+}
+
+function DrawnRow(props: GridRowProps): JSX.Element {
+  const { collection, columns, record, index, top, focusedColumn, openId, selection, onOpen, editedColumn, onEdited } =
+    props;
   const member = editedColumn === undefined ? undefined : editedMember(collection, columns[editedColumn], record);
   const id = String(record.id);
   return (
@@ -243,7 +253,7 @@ function GridRow(props: GridRowProps): JSX.Element {
           role="gridcell"
           class={`${classOf(column.type)}${flashOf(record, column)}`}
           data-cell={`${index}-${i}`}
-          tabIndex={focus[0] === index && focus[1] === i ? 0 : -1}
+          tabIndex={focusedColumn === i ? 0 : -1}
         >
           <CellValue record={record} column={column} />
         </div>
