@@ -1,6 +1,8 @@
 /** Rules that count other records of their collection hold for writes that race: the writes of one place run in turn. */
 import { beforeAll, expect, test } from 'vitest';
+import type { Transaction } from '../../src/database/contract.ts';
 import { type ImportRejected, importRecords } from '../../src/records/transfer/import-records.ts';
+import { importPart } from '../../src/records/transfer/tenant-transfer.ts';
 import { lockValues } from '../../src/records/write/locks/value-locks.ts';
 import { ident, param, raw, sql } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
@@ -83,6 +85,17 @@ collections:
   parcels:
     relations: { order: { kind: belongs_to, collection: orders, required: true, on_delete: cascade } }
     access: { view: true, create: true }
+  # A reference by a code, which is not the id: two open stands in a hall, and a closed hall has no open stand.
+  halls:
+    fields: { code: { type: string, required: true, unique: true }, closed: { type: bool, required: true, default: false } }
+    relations: { stands: { kind: has_many, collection: stands, via: hall } }
+    access: { view: true, create: true, update: '@next.closed = false or none(@next.stands as s, s.open = true)' }
+  stands:
+    fields: { open: { type: bool, required: true, default: true } }
+    relations: { hall: { kind: belongs_to, collection: halls, required: true, references: code } }
+    checks:
+      few: { when: '@next.open = false or count(@next.hall.stands as s, s.open = true and s != @next.id) < 2', message: 'the hall is full' }
+    access: { view: true, create: '@next.hall.closed = false', update: '@next.open = false or @next.hall.closed = false' }
   # A diary is its owner's; it has three pages at most.
   diaries:
     relations:
@@ -249,6 +262,75 @@ describeOnOne(
       }
     });
 
+    test('a place is one for records that refer to it by another unique field', async () => {
+      if (isOfOneConnection) return;
+      const newHall = () => make('halls', { code: `hall ${crypto.randomUUID()}` });
+      const status = (answer: Promise<Answer>): Promise<number> => answer.then((each) => each.status);
+      const hall = await newHall();
+      await make('stands', { hall });
+      const shut = await make('stands', { hall, open: false });
+      const open = () => ann.client.patch(`/api/stands/${shut}`, { data: { open: true } });
+      expect(await duringCreate('stands', { hall }, () => status(open()))).toEqual([200, 422]);
+      const free = await newHall();
+      const close = () => ann.client.patch(`/api/halls/${free}`, { data: { closed: true } });
+      expect(await duringCreate('stands', { hall: free }, () => status(close()))).toEqual([200, 403]);
+    });
+
+    test('a write of a record that moves meanwhile takes its turn in the new place', async () => {
+      if (isOfOneConnection) return;
+      const { db, schema } = service.app;
+      const collection = schema.collections.get('seats')!;
+      const [old, full, last] = [await make('rooms'), await make('rooms'), await make('rooms')];
+      const moved = await seat(old, false);
+      await seat(full);
+      const waiting = (count: number): Promise<void> =>
+        until(`${count} writes wait`, async () => {
+          const found = await db.rows(raw('SELECT DISTINCT pid FROM pg_locks WHERE NOT granted'));
+          return found.length === count;
+        });
+      /** Holds what the work locks, until the result is called. */
+      const held = async (lock: (tx: Transaction) => Promise<unknown>): Promise<() => Promise<void>> => {
+        const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+        const holding = db.transaction(async (tx) => {
+          await lock(tx);
+          begun.resolve();
+          await done.promise;
+        });
+        await begun.promise;
+        return () => {
+          done.resolve();
+          return holding;
+        };
+      };
+      const leaveOld = await held((tx) => lockValues(tx, schema, [{ collection, data: { room: old } }]));
+      const { table } = schema.collections.get('rooms')!;
+      const leaveLast = await held((tx) =>
+        tx.rows(sql`SELECT 1 FROM ${ident(table)} WHERE id = ${param('uuid', last)} FOR UPDATE`),
+      );
+      const move = ann.client.patch(`/api/seats/${moved}`, { data: { room: full } });
+      await waiting(1);
+      // It opens the seat, and then waits for the last room.
+      const operations = [
+        { op: 'update', collection: 'seats', id: moved, data: { open: true } },
+        { op: 'create', collection: 'keepers', data: { room: last } },
+      ];
+      const opened = ann.client.post('/api/batch', { operations });
+      await waiting(2);
+      await leaveOld();
+      expect((await move).status).toBe(200);
+      await waiting(1);
+      let hasEnded = false;
+      const created = ann.client.post('/api/seats', { data: { room: full } }).finally(() => {
+        hasEnded = true;
+      });
+      await until('the create waits, or has ended', async () => {
+        const found = await db.rows(raw('SELECT DISTINCT pid FROM pg_locks WHERE NOT granted'));
+        return hasEnded || found.length === 2;
+      });
+      await leaveLast();
+      expect([(await opened).status, (await created).status]).toEqual([200, 422]);
+    });
+
     test('a rule for deleting sees a record that refers to it, created meanwhile', async () => {
       if (isOfOneConnection) return;
       const order = await make('orders');
@@ -275,6 +357,51 @@ describeOnOne(
         200,
         expect.stringContaining('the room is full'),
       ]);
+    });
+
+    test('an import of a tenant waits for the writes of a place', async () => {
+      if (isOfOneConnection) return;
+      const { db, schema } = service.app;
+      const room = await make('rooms');
+      const part = { collection: schema.collections.get('seats')!, column: 'room_id' };
+      async function* records() {
+        const members = new Map([
+          ['id', crypto.randomUUID()],
+          ['room', room],
+        ]);
+        yield { line: 1, members, isText: false };
+      }
+      const tenant = { id: room, parts: [part] };
+      let isImported = false;
+      const [created, count] = await duringCreate('seats', { room }, async () => {
+        const imported = importPart(db, {
+          schema,
+          tenant,
+          part,
+          records: records(),
+          now: '2026-11-01T00:00:00.000000Z',
+        });
+        void imported.then(() => {
+          isImported = true;
+        });
+        await until('the import waits, or has ended', async () => {
+          const waiting = raw(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
+          return isImported || (await db.rows(waiting)).length > 0;
+        });
+        expect(isImported).toBe(false);
+        return imported;
+      });
+      expect([created, count]).toEqual([200, 1]);
+    });
+
+    test('a create that its body rules out takes no turn', async () => {
+      if (isOfOneConnection) return;
+      const { db, schema } = service.app;
+      const room = await make('rooms');
+      await db.transaction(async (tx) => {
+        await lockValues(tx, schema, [{ collection: schema.collections.get('seats')!, data: { room } }]);
+        expect((await ann.client.post('/api/seats', { data: { room, open: 'wide' } })).status).toBe(422);
+      });
     });
 
     test('a place of a record that the caller may not write is neither waited for nor locked', async () => {

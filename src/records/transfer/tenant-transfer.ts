@@ -1,9 +1,10 @@
 /** Takes the records of one tenant out of a database and into another one, in chunks, and continues after an interruption. */
 
-import type { Database, Queryable } from '../../database/contract.ts';
+import type { Database, Queryable, Transaction } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { ident, join, param, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { lockAllPlaces } from '../write/locks/value-locks.ts';
 import { exportRecords } from './export-records.ts';
 import { ImportRejected } from './import-records.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
@@ -40,7 +41,9 @@ export async function importPart(db: Database, request: TenantImport): Promise<n
   let created = 0;
   await inChunks(request, async (records, members) => {
     const values = members.filter(({ name }) => !loose.has(name));
-    created += await db.transaction((tx) => tx.run(insertion(schema, part, { tenant, records, members: values })));
+    created += await inPlaces(db, request, (tx) =>
+      tx.run(insertion(schema, part, { tenant, records, members: values })),
+    );
   });
   return created;
 }
@@ -52,7 +55,7 @@ export async function linkPart(db: Database, request: TenantImport): Promise<voi
   const links = manyToManyOf(part.collection);
   if (loose.length + links.length === 0) return;
   await inChunks(request, (records) =>
-    db.transaction(async (tx) => {
+    inPlaces(db, request, async (tx) => {
       const { rows, isOfTenant } = rowsOfPart(schema, part, tenant.id);
       for (const { name, column } of loose) {
         const held = records.filter(({ values }) => values.get(name) !== null);
@@ -72,6 +75,13 @@ export async function linkPart(db: Database, request: TenantImport): Promise<voi
     }),
   );
 }
+
+/** Rules that count records of a place, in writes at this time, see all records of a chunk or none. */
+const inPlaces = <T>(db: Database, { schema, part }: TenantImport, work: (tx: Transaction) => Promise<T>): Promise<T> =>
+  db.transaction(async (tx) => {
+    await lockAllPlaces(tx, schema, part.collection);
+    return work(tx);
+  });
 
 interface LinkedRecords {
   readonly part: TenantPart;

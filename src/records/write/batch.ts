@@ -28,8 +28,9 @@ export async function batch<T>(
   work: (batch: Batch) => Promise<T>,
 ): Promise<T> {
   const { result, done } = await store.transaction(async (tx) => {
-    await lockValues(tx, store.schema, values);
+    // Each write locks its row before its places, too.
     await lockRows(store, tx, rows);
+    await lockValues(tx, store.schema, values);
     const done = new Batch(store, tx);
     return { result: await work(done), done };
   });

@@ -62,7 +62,9 @@ export async function create(store: Store, access: AccessContext, request: Creat
   const { collection } = access;
   const needsPlaces =
     isPlaced(store, collection) || (holdsPlaces === undefined && setsPlace(store, { collection, data }));
-  if (needsPlaces && holdsPlaces !== 'all')
+  // A create that fails in any case holds up nobody.
+  const isRefused = read.permit.verdict === 'deny' || read.input.errors.length > 0;
+  if (needsPlaces && holdsPlaces !== 'all' && !isRefused)
     return createInPlace(store, access, { ...request, values: read.input.values });
   const tenant = tenantOfValues(access.collection, read.input.values);
   const writer = withinTenant(statementWriter(store, access, tx), tenant);

@@ -13,7 +13,7 @@ import { inTenantOf, isReadableElsewhere } from '../scope.ts';
 import { checksOn } from './checks.ts';
 import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
 import { changedSince, LockedUpdate } from './locked-row.ts';
-import { lockPlacesOfUpdate, setsPlace } from './locks/value-locks.ts';
+import { lockPlacesOfUpdate, setsPlace, withMadeReferences } from './locks/value-locks.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
 import {
   acceptedCounts,
@@ -58,11 +58,12 @@ export async function update(store: Store, access: AccessContext, request: Updat
   try {
     const writer = await inTenantOf(statementWriter(store, access, tx), id, 'update');
     const known = await knownUpdate(writer, change);
-    const needsPlaces = setsPlace(store, { collection: access.collection, data });
+    const placed = withMadeReferences(access.collection, data, input.values);
+    const needsPlaces = setsPlace(store, { collection: access.collection, data: placed });
     const isOneStatement = known?.plan.isExact && relations.length === 0 && !needsPlaces;
     const inTransaction = async (own: Transaction): Promise<Written> => {
       const inside = { ...writer, ...statementWriter(store, writer.access, own) };
-      if (needsPlaces) await lockPlacesOfUpdate(inside, access.collection, id, data);
+      if (needsPlaces) await lockPlacesOfUpdate(inside, access.collection, id, placed);
       const written = known === undefined || isOneStatement ? undefined : await updateUnlocked(inside, known, change);
       return written ?? updateLocked(inside, own, change);
     };

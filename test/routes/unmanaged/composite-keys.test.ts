@@ -5,8 +5,11 @@ import { keysetOf } from '../../../src/records/page/keyset.ts';
 import { everyTenant } from '../../../src/records/scope.ts';
 import { exportRecords } from '../../../src/records/transfer/export-records.ts';
 import { type ImportRejected, importRecords } from '../../../src/records/transfer/import-records.ts';
+import { lockValues } from '../../../src/records/write/locks/value-locks.ts';
+import { raw } from '../../../src/sql.ts';
 import { idsOf, outcomeOf } from '../../support/records.ts';
 import { describeOnBoth } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 import { ownersWorld, ownSchema } from './owners-table.ts';
 
 interface Shown {
@@ -88,6 +91,7 @@ collections:
       create: '@record.line.pieces > 3'
       update: '@next.line.pieces > 3'
       delete: true
+    checks: { few: { when: 'count(@next.line.parcels as p, p.id != @next.id) < 9', message: the line has too many parcels } }
   labels:
     table: ${shop}.labels
     managed: false
@@ -386,6 +390,33 @@ collections:
         expect((await change({ order: null, line_no: null })).status).toBe(403);
         expect((await change({ weight: 2 })).body.data).toMatchObject({ line: '88~3', weight: 2 });
         expect((await client.delete('/api/parcels/20')).status).toBe(204);
+      });
+
+      it('a write takes its turn in the place that the members name', async () => {
+        if (service.kind === 'embedded') return;
+        const { client } = await service.user();
+        const { db, schema } = service.app;
+        const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+        const holding = db.transaction(async (tx) => {
+          await lockValues(tx, schema, [{ collection: schema.collections.get('parcels')!, data: { line: '9~2' } }]);
+          begun.resolve();
+          await done.promise;
+        });
+        await begun.promise;
+        const ended: string[] = [];
+        const writes = [
+          client.post('/api/parcels', { data: { id: 30, order: 9, line_no: 2 } }),
+          client.patch('/api/parcels/4', { data: { order: 9, line_no: 2 } }),
+          client.delete('/api/parcels/1'),
+        ].map((write, i) => write.finally(() => ended.push(`${i}`)));
+        await until('the writes wait', async () => {
+          const waiting = raw(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
+          return ended.length > 0 || (await db.rows(waiting)).length === writes.length;
+        });
+        expect(ended).toEqual([]);
+        done.resolve();
+        await holding;
+        expect((await Promise.all(writes)).map(({ status }) => status).join()).toBe('201,200,204');
       });
 
       it('statements compare the columns of the key, whose index serves them', () => {

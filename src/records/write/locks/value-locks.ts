@@ -59,6 +59,20 @@ export function setsPlace(store: Store, { collection, data }: WantedValues): boo
   );
 }
 
+/** The data with the ids of references that the body gives by their parts. */
+export function withMadeReferences({ relations }: Collection, data: Data, values: SetValues): Data {
+  const made = [...relations.values()].flatMap((relation) =>
+    relation.kind === 'belongs_to' && relation.columns !== undefined
+      ? valuesIn(values, relation).map((value) => [relation.name, value] as const)
+      : [],
+  );
+  return made.length === 0 ? data : { ...data, ...Object.fromEntries(made) };
+}
+
+type SetValues = readonly Pick<ColumnValue, 'column' | 'value'>[];
+const valuesIn = (values: SetValues, member: KeyMember): readonly ColumnValue['value'][] =>
+  values.filter(({ column }) => column === member.column).map(({ value }) => value);
+
 /** Every create and delete needs the locks of its places. */
 export const isPlaced = (store: Store, collection: Collection): boolean =>
   !runsWritesInTurn(store) && hasRulePlaces(store.schema, collection);
@@ -95,10 +109,10 @@ const referencesOfRules = ({ on, ofCaller }: RulePlaces): readonly BelongsTo[] =
 export function lockNewPlaces(
   { store: { schema }, q }: Reading,
   { data, ...wanted }: WantedValues,
-  values: readonly Pick<ColumnValue, 'column' | 'value'>[],
+  values: SetValues,
 ): Promise<void> {
-  const placed = placeMembers(schema, wanted.collection).flatMap(({ name, column }) =>
-    values.filter((given) => given.column === column).map(({ value }) => [name, value] as const),
+  const placed = placeMembers(schema, wanted.collection).flatMap((member) =>
+    valuesIn(values, member).map((value) => [member.name, value] as const),
   );
   return lockValues(q, schema, [{ ...wanted, data: { ...data, ...Object.fromEntries(placed) } }]);
 }
@@ -114,7 +128,7 @@ interface PlacedRecord {
 
 /**
  * Locks the places of a stored record that the caller may write, and those that an update gives it. Statements after it
- * see the records of the writes that had these places.
+ * see the records of the writes that had these places. The row is locked first: no other write moves it meanwhile.
  */
 export async function lockPlacesOf(
   reading: Reading,
@@ -126,9 +140,12 @@ export async function lockPlacesOf(
   const members = placeMembers(schema, collection);
   const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text`);
   const isRecord = recordKeyOf(collection).is(STORED, id);
+  const rows = collection.hasNoRowLocks
+    ? scope.from(collection.name, STORED).where(isRecord, mayWrite)
+    : sql`${scope.lockable(collection.name, STORED).where(isRecord, mayWrite)} FOR NO KEY UPDATE`;
   const [stored] = await reading.q.rows(sql`
     SELECT ${join([sql`1`, ...cells], ', ')}
-      FROM ${scope.from(collection.name, STORED).where(isRecord, mayWrite)}`);
+      FROM ${rows}`);
   if (stored === undefined) return;
   const place = Object.fromEntries(members.map(({ name }, i) => [name, stored[i + 1]]));
   const caller = placedCallerOf(reading.access);
