@@ -2,7 +2,7 @@
 import { ConfigError } from '../config.ts';
 import { parseUuid } from '../policy/values.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { type EventChoice, type ListedEvent, listEvents, retryEvents } from '../webhooks/webhook-rows.ts';
+import { type ListedEvent, listEvents, retryEvents } from '../webhooks/webhook-rows.ts';
 import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
 import { openMigratedDatabase } from './support/workspace.ts';
 
@@ -25,7 +25,7 @@ export const command: CommandGroup = {
     },
     {
       name: 'events retry',
-      summary: 'sends an event again, with another 24 hours; without an ID, all that were given up',
+      summary: 'sends an event again, with another 24 hours; without an ID, all that failed or were given up',
       positionals: ['[ID]'],
       settings: DATABASE_SETTINGS,
       flags: WEBHOOK_FLAG,
@@ -54,8 +54,7 @@ async function retry(args: Arguments, io: Io): Promise<number> {
     throw new ConfigError(['expected the id of an event; `bylaw events list` prints them']);
   const { db, schema, close } = await openMigratedDatabase(args, io);
   try {
-    const choice: EventChoice = { webhook: webhookArgument(args, schema), isGivenUp: true };
-    const count = await retryEvents(db, choice, id);
+    const count = await retryEvents(db, webhookArgument(args, schema), id);
     if (count === 0 && id !== undefined) {
       io.stderr.write('bylaw events retry: no event has this id; `bylaw events list` prints the waiting ones\n');
       return 1;

@@ -252,12 +252,15 @@ function listedEventOf(row: Cells): ListedEvent {
   };
 }
 
-/** Makes events due at once, with another 24 hours. → the number of them. @param id undefined: all of the choice */
-export async function retryEvents(db: Database, choice: EventChoice, id?: string): Promise<number> {
+/**
+ * Makes events due at once, with another 24 hours. → the number of them.
+ * @param id undefined: all that failed, whether they wait or were given up
+ */
+export async function retryEvents(db: Database, webhook?: string, id?: string): Promise<number> {
   const rows = await db.write(sql`
     UPDATE "bylaw_webhook_events"
        SET due_at = now(), filed_at = now(), attempts = 0, given_up_at = NULL
-     WHERE ${id === undefined ? chosen(choice) : sql`id = ${uuid(id)}`}
+     WHERE ${id === undefined ? sql`${chosen({ webhook })} AND attempts > 0` : sql`id = ${uuid(id)}`}
     RETURNING id`);
   return rows.length;
 }

@@ -113,6 +113,62 @@ describeOnOne(
       await page.signIn(pete!);
       await page.shows('#mine blockquote', 'Rest the knee');
     });
+
+    test('the desk hires a practitioner and squeezes a patient in, who cancels in time, and not later', async () => {
+      if (!showsPages(service)) return;
+      const page = await clinic.browse(service.url);
+      const { view } = page;
+      const [doc, poll] = [await service.user('patient'), await service.user('patient')];
+      const openDay = (at: string) =>
+        view.page.evaluate(`(() => {
+          const date = document.querySelector('#date');
+          date.value = new Date(${JSON.stringify(at)}).toLocaleDateString('sv');
+          date.dispatchEvent(new Event('change'));
+        })()`);
+      const book = (from: string, until: string, email = poll.email) =>
+        page.submit('#squeeze form', { email, from, until, reason: 'Urgent' });
+
+      await view.visit('/', '#account button');
+      await page.signIn(desk!);
+      await page.submit('#hire form', { name: 'Dr Doc', speciality: 'Feet', email: doc.email });
+      const own = `[...document.querySelectorAll('#squeeze option')].find(({ textContent }) => textContent === 'Dr Doc, Feet')`;
+      await view.page.until(own);
+      await view.page.evaluate(`document.querySelector('#squeeze select').value = ${own}.value`);
+      await openDay(inHours(500));
+      await view.page.evaluate(`document.querySelector('#squeeze').open = true`);
+      await book('09:00', '09:30', 'nobody@example.org');
+      await page.shows('main > [role=alert]', 'nobody has registered as nobody@example.org');
+      await book('09:00', '09:30');
+      await page.shows('#day .cards', 'Urgent');
+      await book('09:15', '09:45');
+      await page.shows('main > [role=alert]', 'This time is taken.');
+      await book('09:45', '09:40');
+      await page.shows('main > [role=alert]', 'ends before it starts');
+      expect(await page.faults('clinic-squeeze')).toEqual([]);
+      await page.signOut();
+
+      await page.signIn(poll);
+      await page.shows('#mine .cards', 'Dr Doc · booked');
+      await view.click('#mine button', 'Cancel');
+      await view.page.until(`!document.querySelector('#mine .cards').textContent.includes('Dr Doc')`);
+      const late = await offer(20);
+      await create(poll, 'appointments', late);
+      await view.visit('/?late', '#mine .cards');
+      await page.shows('#mine .cards', 'To cancel it now, please call us.');
+      expect(await view.texts('#mine button')).toEqual([]);
+      await page.signOut();
+
+      // A new person registers on the page, and finds no practitioner's tools.
+      await view.click('#account button', 'Sign in');
+      await page.submit('#sign-in form', { email: 'nell@example.org', password: 'lovelace and babbage' }, 'register');
+      await page.shows('#account', 'nell@example.org');
+      expect(await view.page.evaluate(`document.querySelector('#day').hidden`)).toBe(true);
+      await page.signOut();
+
+      await page.signIn(doc);
+      await page.shows('#account', 'Dr Doc');
+      await view.page.until(`!document.querySelector('#day').hidden && document.querySelector('#hire').hidden`);
+    });
   },
   { schema: clinic.schema, env: { BYLAW_PUBLIC: clinic.site } },
 );
