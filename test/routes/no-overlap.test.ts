@@ -1,7 +1,7 @@
 /** `no_overlap`: bookings of one room, alone, in batches, and in a race. */
 import { beforeAll, expect, test } from 'vitest';
 import { lockValues } from '../../src/records/write/locks/value-locks.ts';
-import { raw } from '../../src/sql.ts';
+import { lockWaits } from '../support/lock-waits.ts';
 import { outcomeOf } from '../support/records.ts';
 import { describeRoutes, type TestService, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -186,10 +186,11 @@ function suite(service: TestService): void {
       ann.client.patch(`/api/bookings/${id}`, { data: { ends_at: at(3) } }),
       keyed.post('/api/bookings', { data: booking(4, 5) }),
     ].map(async (write) => ended.push((await write).status));
-    await until('both writes wait, or one does not', async () => {
-      const rows = await service.app.db.rows(raw(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`));
-      return rows.length === 2 || ended.length > 0;
-    });
+    const { db } = service.app;
+    await until(
+      'both writes wait, or one does not',
+      async () => ended.length > 0 || (await lockWaits(db, 'advisory')) === 2,
+    );
     const early = [...ended];
     done.resolve();
     await Promise.all([holding, ...writes]);

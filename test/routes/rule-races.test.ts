@@ -4,8 +4,9 @@ import type { Transaction } from '../../src/database/contract.ts';
 import { type ImportRejected, importRecords } from '../../src/records/transfer/import-records.ts';
 import { importPart } from '../../src/records/transfer/tenant-transfer.ts';
 import { lockValues } from '../../src/records/write/locks/value-locks.ts';
-import { ident, param, raw, sql } from '../../src/sql.ts';
+import { ident, param, sql } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
+import { lockWaits } from '../support/lock-waits.ts';
 import { describeOnOne, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -227,8 +228,7 @@ describeOnOne(
         { op: 'create', collection, data },
         { op: 'update', collection: 'rooms', id: room, data: { name: 'x' } },
       ];
-      const waiting = async (count: number): Promise<boolean> =>
-        (await db.rows(raw('SELECT 1 FROM pg_locks WHERE NOT granted'))).length >= count;
+      const waiting = async (count: number): Promise<boolean> => (await lockWaits(db)) >= count;
       const created = ann.client.post('/api/batch', { operations });
       await until('the create waits for the room', () => waiting(1));
       let hasEnded = false;
@@ -284,10 +284,7 @@ describeOnOne(
       const moved = await seat(old, false);
       await seat(full);
       const waiting = (count: number): Promise<void> =>
-        until(`${count} writes wait`, async () => {
-          const found = await db.rows(raw('SELECT DISTINCT pid FROM pg_locks WHERE NOT granted'));
-          return found.length === count;
-        });
+        until(`${count} writes wait`, async () => (await lockWaits(db)) === count);
       /** Holds what the work locks, until the result is called. */
       const held = async (lock: (tx: Transaction) => Promise<unknown>): Promise<() => Promise<void>> => {
         const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -323,10 +320,7 @@ describeOnOne(
       const created = ann.client.post('/api/seats', { data: { room: full } }).finally(() => {
         hasEnded = true;
       });
-      await until('the create waits, or has ended', async () => {
-        const found = await db.rows(raw('SELECT DISTINCT pid FROM pg_locks WHERE NOT granted'));
-        return hasEnded || found.length === 2;
-      });
+      await until('the create waits, or has ended', async () => hasEnded || (await lockWaits(db)) === 2);
       await leaveLast();
       expect([(await opened).status, (await created).status]).toEqual([200, 422]);
     });
@@ -384,10 +378,7 @@ describeOnOne(
         void imported.then(() => {
           isImported = true;
         });
-        await until('the import waits, or has ended', async () => {
-          const waiting = raw(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
-          return isImported || (await db.rows(waiting)).length > 0;
-        });
+        await until('the import waits, or has ended', async () => isImported || (await lockWaits(db, 'advisory')) > 0);
         expect(isImported).toBe(false);
         return imported;
       });
@@ -431,10 +422,7 @@ describeOnOne(
       });
       await begun.promise;
       const own = ann.client.delete(`/api/pages/${page}`);
-      await until('the delete waits', async () => {
-        const waiting = raw(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
-        return (await app.db.rows(waiting)).length === 1;
-      });
+      await until('the delete waits', async () => (await lockWaits(app.db, 'advisory')) === 1);
       done.resolve();
       await holding;
       expect((await own).status).toBe(204);

@@ -140,7 +140,7 @@ export class NearNode implements FeedNode {
   }
 
   async subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream> {
-    const began = this.#grounds.isStill();
+    let isStillReplay = this.#grounds.isStill();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     let subscriber: Subscriber | undefined;
     const request = this.#requestOf(subscription);
@@ -150,11 +150,15 @@ export class NearNode implements FeedNode {
     this.#streams.add(stream);
     subscriber = this.#feeds.subscribe(request, {
       send: ({ type, data }, position) => {
-        const isStill = isLive() ? this.#isRead : began;
+        const isStill = isLive() ? this.#isRead : isStillReplay;
         take({ type, data, position, isStill, ...this.#listedOf(stream, data) });
       },
       beat: () => undefined,
-      lags: () => this.#held !== undefined || this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1,
+      lags: () => {
+        // Who falls behind gets the rest by a replay amid writes.
+        if (isLive()) isStillReplay = false;
+        return this.#held !== undefined || this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1;
+      },
       drained: async () => this.#held,
       end: () => {
         this.#streams.delete(stream);

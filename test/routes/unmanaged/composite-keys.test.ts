@@ -6,7 +6,7 @@ import { everyTenant } from '../../../src/records/scope.ts';
 import { exportRecords } from '../../../src/records/transfer/export-records.ts';
 import { type ImportRejected, importRecords } from '../../../src/records/transfer/import-records.ts';
 import { lockValues } from '../../../src/records/write/locks/value-locks.ts';
-import { raw } from '../../../src/sql.ts';
+import { lockWaits } from '../../support/lock-waits.ts';
 import { idsOf, outcomeOf } from '../../support/records.ts';
 import { describeOnBoth } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
@@ -409,10 +409,10 @@ collections:
           client.patch('/api/parcels/4', { data: { order: 9, line_no: 2 } }),
           client.delete('/api/parcels/1'),
         ].map((write, i) => write.finally(() => ended.push(`${i}`)));
-        await until('the writes wait', async () => {
-          const waiting = raw(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`);
-          return ended.length > 0 || (await db.rows(waiting)).length === writes.length;
-        });
+        await until(
+          'the writes wait',
+          async () => ended.length > 0 || (await lockWaits(db, 'advisory')) === writes.length,
+        );
         expect(ended).toEqual([]);
         done.resolve();
         await holding;
