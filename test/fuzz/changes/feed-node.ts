@@ -155,7 +155,7 @@ export class NearNode implements FeedNode {
       },
       beat: () => undefined,
       lags: () => {
-        // Who falls behind gets the rest by a replay amid writes.
+        // A reader who falls behind gets the rest by a replay amid writes.
         if (isLive()) isStillReplay = false;
         return this.#held !== undefined || this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1;
       },
