@@ -75,7 +75,7 @@ test('a stream that the service ends is opened again after the time that it name
   };
   expect([await openedAfter(2_980), await openedAfter(1_520)]).toEqual([1, 2]);
   // Streams without an event double the time.
-  expect([await openedAfter(1_490), await openedAfter(6_010)]).toEqual([2, 3]);
+  expect([await openedAfter(4_480), await openedAfter(4_520)]).toEqual([2, 3]);
   await openedAfter(120_000);
   const before = opened;
   expect([await openedAfter(30_000), await openedAfter(30_000)]).toEqual([before + 1, before + 2]);
