@@ -77,7 +77,7 @@ export class NearNode implements FeedNode {
   readonly failures: string[] = [];
   readonly #grounds: NodeGrounds;
   #feeds!: ChangeFeeds;
-  /** The last read of the loop began while nothing was written. */
+  /** Nothing was written during the last read of the loop. */
   #isRead = false;
   #asked = 0;
   #held: Promise<void> | undefined;
@@ -92,7 +92,7 @@ export class NearNode implements FeedNode {
 
   static async open(db: Database, grounds: NodeGrounds): Promise<NearNode> {
     const node = new NearNode(grounds);
-    const { modules, schema, pages, isStill } = grounds;
+    const { modules, schema, pages } = grounds;
     node.#lists = new SnapshotLists(db, modules, schema);
     const feeds = await modules.ChangeFeeds.open({
       db: {
@@ -100,10 +100,10 @@ export class NearNode implements FeedNode {
         rows: (statement, options) => {
           // Behind a batch, the loop looks for later changes of some sources.
           const isBatch = options?.lane === 'urgent' && !statement.text.includes('e.source = ANY');
-          if (isBatch) node.#isRead = isStill();
           const isPage = statement.text.includes('bylaw_change_log s') && !statement.text.includes('e.source = ANY');
-          if (!isPage) return db.rows(statement, options);
-          return node.#readPage(statement, options?.lane === 'urgent', () => db.rows(statement, options));
+          const read = () => db.rows(statement, options);
+          const readPage = () => (isPage ? node.#readPage(statement, options?.lane === 'urgent', read) : read());
+          return isBatch ? node.#readBatch(readPage) : readPage();
         },
       },
       schema,
@@ -119,6 +119,15 @@ export class NearNode implements FeedNode {
     });
     node.#feeds = feeds!;
     return node;
+  }
+
+  /** A write that begins during the read may be in it. */
+  async #readBatch(read: () => Promise<readonly Cells[]>): Promise<readonly Cells[]> {
+    const { isStill } = this.#grounds;
+    const began = isStill();
+    const rows = await read();
+    this.#isRead = began && isStill();
+    return rows;
   }
 
   /** Takes the lists of the streams in the snapshot of the page, amid writes: otherwise a list afterwards is the same. */
