@@ -80,6 +80,34 @@ export function addError(errors: ErrorDetail[], error: ErrorDetail): void {
   errors.push(errors.length < MAX_SHOWN_ERRORS ? error : UNSHOWN_ERROR);
 }
 
+/** An error in a text: its place is in UTF-16 units. */
+interface TextIssue {
+  readonly code: string;
+  readonly message: string;
+  readonly span: TextSpan;
+  readonly fix?: { readonly span: TextSpan; readonly replacement: string } | undefined;
+}
+export type TextPlace = Pick<ErrorDetail, 'offset' | 'length' | 'fix'>;
+interface TextSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+export function textPlace({ span, fix }: Pick<TextIssue, 'span' | 'fix'>): TextPlace {
+  const place = { offset: span.start, length: span.end - span.start };
+  if (fix === undefined) return place;
+  const { start, end } = fix.span;
+  return { ...place, fix: { offset: start, length: end - start, replacement: fix.replacement } };
+}
+
+/** `pointer`: of the text. */
+export const textError = (pointer: string, issue: TextIssue): ErrorDetail => ({
+  pointer,
+  code: issue.code,
+  detail: issue.message,
+  ...textPlace(issue),
+});
+
 const MAX_ECHO = 64;
 /** A name that the caller made up, short enough to repeat in a message. */
 export const echo = (name: string): string =>

@@ -42,8 +42,8 @@ const ASKED_KEYS: readonly string[] = [
 /** Throws `validation_failed` with every error. */
 export function readAsked(body: unknown, schema: Schema): AskedQuestion {
   const errors: ErrorDetail[] = [];
-  const asked = askedOf(withTextId(body), schema, (pointer, code, detail) => {
-    addError(errors, { pointer, code, detail });
+  const asked = askedOf(withTextId(body), schema, (pointer, code, detail, place) => {
+    addError(errors, { pointer, code, detail, ...place });
     return undefined;
   });
   if (asked !== undefined && errors.length === 0) return asked;

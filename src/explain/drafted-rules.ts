@@ -1,6 +1,6 @@
 /** The rules of a question that the schema does not have, such as those of an editor: of an action, or of a member. */
 import type { Action, Policy } from '../policy/types.ts';
-import { echo } from '../problem.ts';
+import { echo, textPlace } from '../problem.ts';
 import { type Data, isObject } from '../records/write/input.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { compileDraft, type DraftRule, type RuleSetName } from '../schema/rules/draft-rules.ts';
@@ -23,8 +23,11 @@ export function readDraftedRules(
   if (!Array.isArray(given) || !given.every(isDraftRule))
     return report('/rules', 'wrong_type', 'expected an expression, or a list of {"roles": […], "when": "…"}');
   const { policies, issues } = compileDraft(given, { schema, collection: name, action });
-  for (const { index, code, message } of issues)
-    report(typeof rules === 'string' ? '/rules' : `/rules/${index}`, code, message);
+  for (const { index, code, message, issue } of issues) {
+    const pointer = typeof rules === 'string' ? '/rules' : `/rules/${index}`;
+    if (issue === undefined) report(pointer, code, message);
+    else report(typeof rules === 'string' ? pointer : `${pointer}/when`, code, message, textPlace(issue));
+  }
   return issues.length > 0 ? undefined : policies;
 }
 

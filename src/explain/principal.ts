@@ -4,7 +4,7 @@ import { GUEST, GUEST_ROW } from '../policy/check/guests.ts';
 import { scalarOf } from '../policy/scalar-types.ts';
 import type { Action, PolicyRequest, Row } from '../policy/types.ts';
 import { datetimeOf, parseUuid } from '../policy/values.ts';
-import { echo, Problem, pointerPart } from '../problem.ts';
+import { echo, Problem, pointerPart, type TextPlace } from '../problem.ts';
 import type { Store } from '../records/access-context.ts';
 import { findSystem } from '../records/system.ts';
 import { isObject } from '../records/write/input.ts';
@@ -14,7 +14,8 @@ import { normalEmail } from '../schema/model/normal-email.ts';
 import { sql, text, uuid } from '../sql.ts';
 import { SESSION_TYPES } from './session-types.ts';
 
-export type ReportAsked = (pointer: string, code: string, detail: string) => undefined;
+/** `place`: of an error in a text. */
+export type ReportAsked = (pointer: string, code: string, detail: string, place?: TextPlace) => undefined;
 
 /** As named in a question. A user is named by email or id; a made-up one is given as policies see it. */
 export type AskedCaller =
@@ -60,7 +61,8 @@ function membersIn(given: Row, users: Collection, report: ReportAsked): Row {
     const type = typeOfMember(users, name);
     const pointer = `/as/${pointerPart(name)}`;
     if (type === undefined) {
-      const names = ['id', 'roles', ...SESSION_TYPES.keys(), ...users.fields.keys(), ...users.relations.keys()];
+      const references = [...users.relations.values()].flatMap((each) => (each.kind === 'belongs_to' ? each.name : []));
+      const names = ['id', 'roles', ...SESSION_TYPES.keys(), ...users.fields.keys(), ...references];
       report(pointer, 'unknown_key', `\`users\` has no field \`${echo(name)}\`${hintOf(nearest(name, names))}`);
       continue;
     }

@@ -4,7 +4,7 @@ import { inData } from '../../describe/collection-schemas.ts';
 import { ID_SCHEMA, type Json, object, TEXT } from '../../describe/operation.ts';
 import { readDraftedRules, readRuleSetName, reportUnknownMembers } from '../../explain/drafted-rules.ts';
 import { type MatrixQuestion, matrixOf } from '../../explain/matrix.ts';
-import { type AskedCaller, readPrincipal } from '../../explain/principal.ts';
+import { type AskedCaller, type ReportAsked, readPrincipal } from '../../explain/principal.ts';
 import { inTimeOf } from '../../explain/question.ts';
 import type { App } from '../../http/app.ts';
 import { callerOf, forbiddenProblem } from '../../http/gate.ts';
@@ -122,8 +122,8 @@ const nameOfMadeUp = (caller: AskedCaller): string => (caller.kind === 'row' ? S
 function questionOf(body: MatrixBody, { schema }: App): MatrixQuestion {
   const { collection: name, action, member, members, callers, ids, data } = body;
   const errors: ErrorDetail[] = [];
-  const report = (pointer: string, code: string, detail: string): undefined => {
-    addError(errors, { pointer, code, detail });
+  const report: ReportAsked = (pointer, code, detail, place) => {
+    addError(errors, { pointer, code, detail, ...place });
     return undefined;
   };
   const collection = schema.collections.get(name);

@@ -1,5 +1,6 @@
 /** Rules that no file holds yet, such as those of an editor → policies. They may call the conditions of the file. */
 
+import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { memoizedBy } from '../../memoized.ts';
 import { examineErrors } from '../../policy/check/checker.ts';
 import type { Action, Catalog, Policy } from '../../policy/types.ts';
@@ -11,11 +12,11 @@ export interface DraftRule {
   readonly roles?: readonly string[] | undefined;
   readonly when?: string | undefined;
 }
-interface DraftIssue {
+interface DraftIssue extends Pick<PolicyIssue, 'code' | 'message'> {
   /** The index of the rule. */
   readonly index: number;
-  readonly code: string;
-  readonly message: string;
+  /** Given for an error in the text of `when`. */
+  readonly issue?: PolicyIssue;
 }
 interface DraftPlace {
   readonly schema: Schema;
@@ -56,7 +57,7 @@ export function compileDraft(rules: readonly DraftRule[], { schema, collection, 
     if (roles.length === 0 && when === undefined) report('empty_rule', 'a rule needs `roles`, `when` or both');
     for (const role of roles) if (!catalog.roles.has(role)) report('unknown_role', `unknown role \`${role}\``);
     const examined = when === undefined ? undefined : examineErrors(when, { catalog, collection, action });
-    for (const { code, message } of examined?.issues ?? []) report(code, message);
+    for (const issue of examined?.issues ?? []) issues.push({ index, code: issue.code, message: issue.message, issue });
     if (issues.length > 0) return [];
     const condition = examined && { text: when!, checked: examined.checked! };
     return [policyOf([...new Set(roles)], condition, { catalog, action })];

@@ -1,7 +1,15 @@
 /** Errors in the body of a query: errors of filters are of one kind, all others of another. Not a route. */
 import { hintOf, nearest } from '../../../../grammar/suggest.ts';
 import type { CompiledFilter } from '../../../policy/filters/filter.ts';
-import { addError, type ErrorDetail, echo, MAX_SUGGESTIONS, Problem, pointerPart } from '../../../problem.ts';
+import {
+  addError,
+  type ErrorDetail,
+  echo,
+  MAX_SUGGESTIONS,
+  Problem,
+  pointerPart,
+  textError,
+} from '../../../problem.ts';
 import type { Collection } from '../../../schema/model/model.ts';
 
 type Issues = CompiledFilter['issues'];
@@ -23,7 +31,7 @@ export class QueryErrors {
 
   addFilter(path: Pointer, issues: Issues): undefined {
     const pointer = pointerOf(path);
-    this.filters.push(...issues.map((issue) => filterError(pointer, issue)));
+    this.filters.push(...issues.map((issue) => textError(pointer, issue)));
   }
 
   /** Reported only without other errors: an error in the filter may be why it names no tenant. */
@@ -54,10 +62,3 @@ export class QueryErrors {
 /** `near`: the name to suggest. */
 export const noRelation = (collection: Collection, name: string, near: string | undefined): string =>
   `\`${collection.name}\` has no relation \`${echo(name)}\`${hintOf(near)}`;
-
-function filterError(pointer: string, { code, message, span, fix }: Issues[number]): ErrorDetail {
-  const error = { pointer, code, detail: message, offset: span.start, length: span.end - span.start };
-  if (fix === undefined) return error;
-  const { start, end } = fix.span;
-  return { ...error, fix: { offset: start, length: end - start, replacement: fix.replacement } };
-}
