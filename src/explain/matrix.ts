@@ -8,10 +8,11 @@ import type { Store } from '../records/access-context.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { everyTenant } from '../records/scope.ts';
 import type { Data } from '../records/write/input.ts';
+import { heldColumnsOf } from '../records/write/written-row.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
 import type { Collection, MemberAction } from '../schema/model/model.ts';
 import { withRules } from '../schema/rules/draft-rules.ts';
-import { raw, type Sql, sql } from '../sql.ts';
+import { join, raw, type Sql, sql } from '../sql.ts';
 import { type AskedCaller, principalOf } from './principal.ts';
 import { storeWith } from './question.ts';
 import { isCreateAllowed } from './trace.ts';
@@ -127,6 +128,16 @@ const READS: Partial<Record<Action, Sql>> = { list: raw('FALSE'), create: raw('T
 
 type Outcomes = readonly (readonly Outcome[])[];
 
+/** The records as `t`. A create makes a copy of each, and the result of an update is the record. */
+function askedRows({ collection, action, keys }: CallerQuestion, { schema }: Store): Sql {
+  const scope = everyTenant(schema);
+  const isAsked = recordKeyOf(collection).isAmong('t', keys);
+  const rows = scope.from(collection.name, 't').where(isAsked);
+  if (action !== 'create' && action !== 'update') return rows;
+  const held = heldColumnsOf(scope, { schema, collection }, 't');
+  return held.length === 0 ? rows : sql`(SELECT t.*, ${join(held, ', ')} FROM ${rows}) AS t`;
+}
+
 async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace): Promise<Outcomes> {
   const { collection, keys } = asked;
   const rules = asked.parts.map((part) => decided(part, asked));
@@ -134,7 +145,7 @@ async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace):
   const columns = rules.map(({ allows, reads }) => sql`, (${allows}) IS TRUE, (${reads}) IS TRUE`);
   const rows = await q.rows(sql`
     SELECT ${key.of('t')}${columns.reduce((all, each) => sql`${all}${each}`)}
-      FROM ${everyTenant(store.schema).from(collection.name, 't').where(key.isAmong('t', keys))}`);
+      FROM ${askedRows(asked, store)}`);
   const found = new Map(rows.map(([id, ...cells]) => [String(id), cells]));
   return keys.map((id, i) => {
     const cells = found.get(String(id));

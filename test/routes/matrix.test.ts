@@ -88,6 +88,30 @@ describeOnBoth(
       expect(none!.drafted).toEqual(['refused', 'refused', 'refused', 'refused']);
     });
 
+    test('the rules of a create and an update read the partner and the members of the result', async () => {
+      const skill = (await ann!.client.post('/api/skills', { data: { name: 'knots' } })).body.data.id;
+      const link = { data: { skills: { add: [skill] } } };
+      const linked = await ann!.client.patch(`/api/people/${people[0]}`, link);
+      expect([linked.status, linked.text]).toEqual([200, linked.text]);
+      const isDesk = (await ann!.client.post('/api/desks', { data: { place: 'window' } })).status;
+      expect(isDesk).toBe(201);
+      const drafted = async (action: string, rules: string) =>
+        (await rowsOf({ callers: [root!.id], action, rules }))[0]!.drafted;
+      for (const action of ['create', 'update'])
+        expect([action, await drafted(action, `@next.skills contains "${skill}" and @next.desk is null`)]).toEqual([
+          action,
+          action === 'create'
+            ? ['allowed', 'refused', 'refused', 'refused']
+            : ['allowed', 'hidden', 'refused', 'hidden'],
+        ]);
+      expect(await drafted('update', 'not changed(@record.skills)')).toEqual([
+        'allowed',
+        'allowed',
+        'allowed',
+        'allowed',
+      ]);
+    });
+
     test('a member is decided by its own rules and those of its record', async () => {
       const callers = [ann!.id, bob!.id, 'hr'];
       const outcomes = async (question: object) =>
@@ -226,6 +250,7 @@ describeOnBoth(
         [{ collection: 'peple' }, '/collection unknown_collection'],
         [{ callers: ['guest', { roles: ['heir'] }] }, '/callers/1/roles/0 unknown_role'],
         [{ rules: '@record.nme = "a"' }, '/rules name_unknown'],
+        [{ rules: [{ roles: ['hr'] }, { when: '@record.nme = "a"' }] }, '/rules/1/when name_unknown'],
         [{ rules: [{ roles: ['hr'] }, { roles: ['heir'] }, {}] }, '/rules/1 unknown_role'],
         [{ as: 'guest' }, '/as unknown_key'],
       ] as const) {
@@ -238,6 +263,23 @@ describeOnBoth(
         [{ callers: ['guest', 'nobody@example.org'] }, '/callers/1 not_found'],
       ] as const)
         expect(outcomeOf(await ask({ ...question, ...change }))).toEqual([404, 'not_found', expected]);
+    });
+
+    test('an error in a rule has its offset, its length and its fix', async () => {
+      const question = { collection: 'people', callers: ['guest'], ids: people };
+      for (const rules of ['true or @record.nme = "a"', [{ when: 'true or @record.nme = "a"' }]]) {
+        const { body } = await ask({ ...question, rules });
+        expect(body.errors).toEqual([
+          {
+            pointer: typeof rules === 'string' ? '/rules' : '/rules/0/when',
+            code: 'name_unknown',
+            detail: '`people` has no `nme`; did you mean `name`?',
+            offset: 16,
+            length: 3,
+            fix: { offset: 16, length: 3, replacement: 'name' },
+          },
+        ]);
+      }
     });
 
     test('only admins ask, with a session, and each question is in the audit trail', async () => {

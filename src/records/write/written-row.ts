@@ -305,6 +305,17 @@ function heldRefusal(related: Scope, collection: Collection, id: Sql): Pick<Othe
   };
 }
 
+/** The partners and members of a stored record, as conditions about a written one name them. */
+export function heldColumnsOf(related: Scope, { schema, collection }: CollectionOf, alias: string): readonly Sql[] {
+  const { partner, members } = heldRefusal(related, collection, recordKeyOf(collection).of(alias));
+  return [...collection.relations.values()].flatMap((relation) => {
+    if (relation.kind !== 'has_one' && relation.kind !== 'many_to_many') return [];
+    const key = recordKeyIn(schema, relation.collection);
+    const value = relation.kind === 'has_one' ? partner(relation, key) : members(relation, key);
+    return [sql`${value} AS ${ident(heldColumn(relation))}`];
+  });
+}
+
 /** The columns that the conditions read: a cluster plans the statement anew at each execution. */
 function rowOf(of: CollectionOf, { writing, conditions }: WrittenRow, otherwise: Otherwise): Sql {
   const { collection } = of;
