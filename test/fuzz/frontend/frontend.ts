@@ -84,7 +84,7 @@ type Random = () => number;
 const below = (next: Random, bound: number): number => Math.floor(next() * bound);
 const pick = <T>(next: Random, items: readonly T[]): T => items[below(next, items.length)]!;
 
-function mutate(text: string, next: Random): string {
+export function misspelt(text: string, next: Random): string {
   const at = below(next, text.length + 1);
   const end = Math.min(text.length, at + below(next, 8));
   switch (below(next, 5)) {
@@ -112,7 +112,7 @@ function input(next: Random): string {
   if (kind < 0.02) return repeated(next);
   if (kind < 0.1) return Array.from({ length: below(next, 400) }, () => String.fromCharCode(below(next, 256))).join('');
   let text = pick(next, SEEDS);
-  for (let i = below(next, next() < 0.5 ? 2 : 6); i > 0; i--) text = mutate(text, next);
+  for (let i = below(next, next() < 0.5 ? 2 : 6); i > 0; i--) text = misspelt(text, next);
   return text;
 }
 
