@@ -90,6 +90,7 @@ export class FeedSender {
   /** The list that follows is at least as new as the position. */
   async ready(subscriber: Subscriber, at: LogStretch): Promise<void> {
     await this.#db.noteWrite(subscriber.access.principal);
+    while (subscriber.pendingReset !== undefined) await subscriber.pendingReset;
     this.send(subscriber, [READY_EVENT], at);
   }
 

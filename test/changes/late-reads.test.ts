@@ -36,6 +36,8 @@ let before: (() => Promise<unknown>) | undefined;
 let noted = Promise.resolve();
 let refused = 0;
 let reads = 0;
+/** The writes that other nodes were to hear of. */
+let notes = 0;
 /** The callers whose places the reads took. */
 const readers = new Set<string>();
 const errors: unknown[] = [];
@@ -61,7 +63,10 @@ beforeAll(async () => {
   };
   vi.useFakeTimers({ toFake: ['setInterval'] });
   const onError = (_: string, error: unknown) => errors.push(error);
-  const noteWrite = () => noted;
+  const noteWrite = () => {
+    notes++;
+    return noted;
+  };
   feeds = (await ChangeFeeds.open({
     db: { ...db, rows, noteWrite },
     schema,
@@ -92,7 +97,14 @@ function open(since?: string, id = ANN!, caller = new FeedCaller(schema, { id, r
     ends: [] as string[],
     leave: ignore,
   };
-  const subscriber = feeds.subscribe(feedRequest(caller, 'notes', since), {
+  let { version } = caller;
+  const recheck = () => {
+    if (caller.version === version) return 'same';
+    version = caller.version;
+    return 'changed';
+  };
+  const request = { ...feedRequest(caller, 'notes', since), recheck } as const;
+  const subscriber = feeds.subscribe(request, {
     send: ({ type, data }, position) => {
       stream.seen.push(type === 'enter' ? JSON.parse(`{${data}}`).record.title : type);
       stream.data.push(data);
@@ -221,6 +233,37 @@ test('no event and no position overtakes a reset that waits for other nodes', as
   expect(stream.seen).toEqual(['ready', 'reset', 'reset', 'f']);
   vi.advanceTimersByTime(15_000);
   expect(stream.beat).toBeTypeOf('string');
+  stream.leave();
+});
+
+test('a stream is ready behind all resets that wait for other nodes', async () => {
+  const caller = new FeedCaller(schema, { id: ANN!, roles: [] }, decide);
+  const waits = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  const noting = async (wait: PromiseWithResolvers<void>, work: () => void): Promise<void> => {
+    const before = notes;
+    noted = wait.promise;
+    work();
+    await until('a wait for other nodes', () => notes > before);
+  };
+  const change = (): void => {
+    caller.become({ id: ANN!, roles: [`of version ${caller.version}`] });
+    vi.advanceTimersByTime(300);
+  };
+  let stream = undefined as unknown as ReturnType<typeof open>;
+  await noting(waits[0]!, () => {
+    stream = open(undefined, ANN!, caller);
+  });
+  await noting(waits[1]!, change);
+  waits[0]!.resolve();
+  await new Promise(setImmediate);
+  await noting(waits[2]!, change);
+  waits[1]!.resolve();
+  await new Promise(setImmediate);
+  expect(stream.seen).toEqual(['reset']);
+  noted = Promise.resolve();
+  waits[2]!.resolve();
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  expect(stream.seen).toEqual(['reset', 'reset', 'ready']);
   stream.leave();
 });
 
