@@ -239,7 +239,7 @@ export const anyWindowOf = (most: PlacedRows, offset: PlacedRows): Sql =>
 /** An index has the column and the id, in one direction. */
 export function columnOrderOf({ path, descending }: Sorting, [, second]: readonly Sorting[]) {
   const isWhole = second === undefined ? !descending : isById(second) && second.descending === descending;
-  return { column: path.field!.column, isWhole };
+  return { column: path.field!.column, descending, isWhole };
 }
 
 /** An index has the order. The caller's rules may hide values of a field, of which no index knows. */

@@ -13,7 +13,7 @@ import {
   tablesOfLookUps,
   UNKNOWN_KEYS,
 } from './row-shares.ts';
-import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
+import type { ColumnStatistics, StatisticsOf, TableStatistics } from './table-statistics.ts';
 
 /** The database's own unit of cost, which expects its tables on a disk. */
 const OPAQUE = 0.4;
@@ -233,8 +233,14 @@ export class Estimate {
   /** All rows of one value are read before the first of them is known. */
   get #unordered(): number {
     const { order } = this.#question;
-    const isWhole = order === undefined || order.isWhole;
-    return isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
+    if (order === undefined || order.isWhole) return 0;
+    const { rows, columns } = this.#table;
+    const known = columns.get(order.column);
+    const shares = known && order.isFirstPage ? firstShares(known, order.descending) : undefined;
+    if (shares === undefined) return rows * (known?.repeated ?? 0);
+    let read = 0;
+    for (const share of shares) if (read < this.#walked) read += rows * share;
+    return read;
   }
 
   /** The cost to order these rows. A walk of bounded length does so before it tests the first of them. */
@@ -515,6 +521,15 @@ function filterCostOf(
   if (isOfLists === true) return FOUND;
   const ofAll = costOfLookUps(lookUps, table, statisticsOf);
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
+}
+
+/** The shares of all values in their order; undefined: statistics do not name each value. */
+function firstShares({ common, distinct }: ColumnStatistics, descending: boolean): readonly number[] | undefined {
+  if (distinct > common.size) return undefined;
+  const values = [...common.keys()];
+  const areNumbers = values.every((value) => Number.isFinite(Number(value)));
+  const sorted = areNumbers ? values.toSorted((a, b) => Number(a) - Number(b)) : values.toSorted();
+  return (descending ? sorted.toReversed() : sorted).map((value) => common.get(value)!);
 }
 
 const summed = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);

@@ -149,7 +149,8 @@ export function askedPage(
   const links = related.length === 0 ? undefined : linkTestOf(related);
   const [first] = sort;
   const byId = first === undefined || isById(first);
-  const order = byId || !endsEarly ? undefined : columnOrderOf(first, sort);
+  const isFirstPage = position === undefined;
+  const order = byId || !endsEarly ? undefined : { ...columnOrderOf(first, sort), isFirstPage };
   const ofAll = () => permit.lookingUp(store.pages.isNotMany, store.pages.isHashed);
   const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : ofAll();
   const most = limit + 1 + offset;

@@ -37,6 +37,15 @@ export interface Gathered extends AfterWalk {
   readonly isOrdered?: true;
 }
 
+export interface ColumnOrder {
+  readonly column: string;
+  readonly descending: boolean;
+  /** The index has the whole order, not that of the column alone. */
+  readonly isWhole: boolean;
+  /** The page begins with the first value. */
+  readonly isFirstPage: boolean;
+}
+
 export interface PageQuestion {
   readonly table: string;
   readonly collection: Pick<Collection, 'key'>;
@@ -58,8 +67,8 @@ export interface PageQuestion {
   readonly most: number;
   /** The page is in the order of the ids. */
   readonly isById: boolean;
-  /** The page is in the order of this column, which has an index. `isWhole`: the index has the whole order. */
-  readonly order?: { readonly column: string; readonly isWhole: boolean } | undefined;
+  /** The page is in the order of this column, which has an index. */
+  readonly order?: ColumnOrder | undefined;
   /** The rule looks up these related rows of each record. */
   readonly lookUps: readonly LookUp[];
   /** The look-ups that no list of keys replaces in a statement that reads all records. Default: all. */

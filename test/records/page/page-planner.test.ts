@@ -6,7 +6,7 @@ import type { Branch, LookUp } from '../../../src/policy/branch.ts';
 import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
-import type { ChoosesWay, OpaqueFilter, PageQuestion } from '../../../src/records/page/page-question.ts';
+import type { ChoosesWay, ColumnOrder, OpaqueFilter, PageQuestion } from '../../../src/records/page/page-question.ts';
 import { areManyLinks, estimatedKeys } from '../../../src/records/page/row-shares.ts';
 import {
   BackgroundStatistics,
@@ -89,6 +89,7 @@ const listOf = (name: string, values: readonly string[]): Branch => ({
   ...byKeys(name, { kind: 'list', count: values.length }),
   tests: [{ column: name, values }],
 });
+const orderOf = (column: string) => ({ column, descending: false, isWhole: true, isFirstPage: true });
 const ofParents = (status: string): Branch =>
   byKeys('parent_id', {
     kind: 'rows',
@@ -259,7 +260,7 @@ describe('the way to a page', () => {
   it('a page in another order than by id begins with the rows of a filter that finds few', () => {
     const known = tables(100_000);
     const wayTo = (name: string, value: string, column?: string) => {
-      const order = column === undefined ? undefined : { column, isWhole: true };
+      const order = column === undefined ? undefined : orderOf(column);
       const filters = [{ column: name, values: [value] }];
       const question = { ...QUESTION, branches: undefined, isById: false, isOpen: true, filters, order };
       return shortestWay(question, (table) => known.get(table));
@@ -276,7 +277,7 @@ describe('the way to a page', () => {
   it('a walk in another order than by id is bounded, unless the rows of the rule are spread over this order', () => {
     const known = tables(100_000);
     const wayTo = (rule: string, column: string) => {
-      const order = { column, isWhole: true };
+      const order = orderOf(column);
       const question = { ...QUESTION, branches: undefined, unordered: [one('status', rule)], isById: false, order };
       return shortestWay(question, (table) => known.get(table));
     };
@@ -332,7 +333,7 @@ describe('the way to a page', () => {
       const way = shortestWay(question, (table) => known.get(table));
       return way?.kind === 'gathered' && way.isOrdered === true;
     };
-    const byBody = { column: 'body', isWhole: true };
+    const byBody = orderOf('body');
     expect([wayTo(1_000, [TARGET]), wayTo(1_000, [TARGET], byBody)]).toEqual([true, true]);
     expect([wayTo(1_000, []), wayTo(50_000, [TARGET])]).toEqual([false, false]);
   });
@@ -364,7 +365,7 @@ describe('the way to a page', () => {
     const documents = tables(100_000).get('documents')!;
     const walkBefore = (clustering: number) => {
       const columns = new Map([...documents.columns, ['slug', column(100, {}, clustering)] as const]);
-      const order = { column: 'body', isWhole: true };
+      const order = orderOf('body');
       const question = {
         ...QUESTION,
         branches: undefined,
@@ -468,13 +469,28 @@ describe('the way to a page', () => {
   it('a walk in the order of a column whose values repeat reads rows to order them, and tests only the first', () => {
     const known = tables(100_000);
     const wayBy = (isWhole: boolean) => {
-      const order = { column: 'stage', isWhole };
+      const order = { ...orderOf('stage'), isWhole };
       const opaque = ofFilter({ rows: 300, cost: 200_000, kind: 'mixed', lookUps: [TARGET] });
       const question = { ...QUESTION, branches: undefined, isOpen: true, isById: false, order, opaque };
       return shortestWay(question, (table) => known.get(table));
     };
     expect(wayBy(true)).toEqual({ kind: 'gathered', by: 'filters', walk: 6_400 });
     expect(wayBy(false)).toEqual({ kind: 'gathered', by: 'filters', walk: 3_200 });
+  });
+
+  it('the first value of an order decides how many rows are ordered before the first of them, where statistics name all values', () => {
+    const known = tables(100_000);
+    const values = { few: 0.02, most: 0.93, some: 0.05 };
+    const kinds = { ...known.get('documents')!, columns: new Map([['kind', column(3, values)]]) };
+    const wayBy = (order: Partial<ColumnOrder>) => {
+      const asked = { ...orderOf('kind'), isWhole: false, ...order };
+      const opaque = ofFilter({ rows: 90_000, cost: 9_000, kind: 'own', lookUps: [] });
+      const question = { ...QUESTION, branches: undefined, isOpen: true, isById: false, order: asked, opaque };
+      return shortestWay(question, (table) => (table === 'documents' ? kinds : known.get(table)));
+    };
+    const ways = [wayBy({}), wayBy({ descending: true }), wayBy({ isFirstPage: false })];
+    const walks = ways.map((way) => way?.kind === 'gathered' && way.walk);
+    expect(walks).toEqual([6_400, 3_200, 1_600]);
   });
 
   it('the links of a page are many where they take some milliseconds to read, and more than those of others', () => {
