@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
 import { rolldown } from 'rolldown';
+import { writePacked } from '../src/routes/studio/packed-bundle.ts';
 import { bundlePage } from '../src/routes/studio/studio-bundle.ts';
 import { dumpEmpty } from '../test/support/empty-database.ts';
 import { licencesOf } from './licences.ts';
@@ -65,9 +66,9 @@ for (const [name, file] of [
 mkdirSync(join(dist, 'studio'));
 const joined: string[] = [];
 for (const name of ['studio', 'playground'] as const) {
-  const { modules, ...page } = await bundlePage(root, name);
-  joined.push(...modules);
-  writeFileSync(join(dist, `studio/${name}.json`), JSON.stringify(page));
+  const page = await bundlePage(root, name);
+  joined.push(...page.modules);
+  writePacked(join(dist, 'studio'), name, page);
 }
 writeFileSync(join(dist, 'studio/licences.txt'), licencesOf(joined));
 copyFileSync(join(root, 'src/schema/bylaw.schema.json'), join(dist, 'bylaw.schema.json'));

@@ -4,6 +4,7 @@
  * this one.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   globSync,
@@ -15,6 +16,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -133,6 +135,15 @@ async function installNode(): Promise<void> {
   await npmInstall(`${NODE_PACKAGE}@${OLDEST_NODE}`, { cwd: join(folder, 'node') });
 }
 
+/** The bytes of an answer as they are sent. */
+async function sentBytes(url: string, coding: string): Promise<Buffer> {
+  const [answer] = (await once(request(url, { headers: { 'Accept-Encoding': coding } }).end(), 'response')) as [
+    IncomingMessage,
+  ];
+  expect(answer.headers['content-encoding']).toBe(coding);
+  return Buffer.concat(await answer.toArray());
+}
+
 /** Bytes of all files below. */
 const sizeOf = (path: string): number =>
   globSync('**/*', { cwd: path })
@@ -196,6 +207,13 @@ describe.each([
         200,
         'public, max-age=31536000, immutable',
       ]);
+      // The build has compressed it further than the service does while a client waits.
+      const file = join(stranger.home, 'node_modules/bylaw/dist/studio', script.url.split('/').at(-1)!);
+      for (const [coding, ending] of [
+        ['br', 'br'],
+        ['gzip', 'gz'],
+      ] as const)
+        expect([coding, await sentBytes(script.url, coding)]).toEqual([coding, readFileSync(`${file}.${ending}`)]);
       const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object };
       expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/api/lists', '/api/tasks']));
     } finally {

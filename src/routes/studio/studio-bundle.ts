@@ -1,16 +1,7 @@
-/** Joins the modules of the studio, and of the playground, for browsers, or reads the files that the package ships. Not a route. */
+/** Joins the modules of the studio, and of the playground, for browsers. Not a route. */
 import { hash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-export interface StudioBundle {
-  /** The names of the script and the style that the page loads. */
-  readonly script: string;
-  readonly style: string;
-  /** Texts by name. */
-  readonly files: Readonly<Record<string, string>>;
-}
 
 export type PageName = 'studio' | 'playground';
 const ENTRIES: Readonly<Record<PageName, string>> = {
@@ -23,23 +14,18 @@ const STYLES: Readonly<Record<PageName, readonly string[]>> = {
   playground: [OWN_STYLE],
 };
 
-/** The file of the package that holds a bundle, beside the folder of the module that reads it. */
-const packedFile = (name: PageName): URL => new URL(`../studio/${name}.json`, import.meta.url);
-
-/** Reads the bundle of the package; in a checkout, makes it. */
-export async function loadBundle(name: PageName): Promise<StudioBundle> {
-  const packed = packedFile(name);
-  if (existsSync(packed)) return JSON.parse(readFileSync(packed, 'utf8')) as StudioBundle;
-  return bundlePage(fileURLToPath(new URL('../../..', import.meta.url)), name);
-}
-
-export interface MadeBundle extends StudioBundle {
+export interface StudioBundle {
+  /** The names of the script and the style that the page loads. */
+  readonly script: string;
+  readonly style: string;
+  /** Texts by name. */
+  readonly files: Readonly<Record<string, string>>;
   /** The paths of the joined modules. */
   readonly modules: readonly string[];
 }
 
 /** `root`: the folder of a checkout. */
-export async function bundlePage(root: string, name: PageName): Promise<MadeBundle> {
+export async function bundlePage(root: string, name: PageName): Promise<StudioBundle> {
   // Only a checkout has it.
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({

@@ -1,11 +1,13 @@
 /** The studio and `/playground`, their pages, and the files that they load. Not in the OpenAPI document. */
 import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import type { Context } from 'koa';
-import { StaticText } from '../../http/answer/static-text.ts';
+import { type PackedForms, StaticText } from '../../http/answer/static-text.ts';
 import { notFoundProblem } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
+import { readPacked } from './packed-bundle.ts';
 import { pageHtml } from './page-html.ts';
-import { loadBundle, type PageName, type StudioBundle } from './studio-bundle.ts';
+import { bundlePage, type PageName, type StudioBundle } from './studio-bundle.ts';
 import { hasStudio } from './studio-origin.ts';
 
 /** Only our own files, and the style that the editor writes into a page with this nonce; no script makes markup from text. */
@@ -29,6 +31,11 @@ interface PagePlace {
   /** The path of the studio. */
   readonly root: string;
 }
+interface BundleFile {
+  readonly text: string | Buffer;
+  /** Its compressed forms, if the package ships them. */
+  readonly packed?: PackedForms;
+}
 interface StudioTexts {
   readonly pageWith: (place: PagePlace) => string;
   readonly assets: ReadonlyMap<string, StaticText>;
@@ -42,7 +49,7 @@ class StudioFiles {
   textsOf(name: PageName): Promise<StudioTexts> {
     const known = this.#loading.get(name);
     if (known !== undefined) return known;
-    const texts = loadBundle(name).then(textsOf);
+    const texts = loadTexts(name);
     this.#loading.set(name, texts);
     texts.catch(() => this.#loading.delete(name));
     return texts;
@@ -51,10 +58,28 @@ class StudioFiles {
 
 const kept = new StudioFiles();
 
-function textsOf({ script, style, files }: StudioBundle): StudioTexts {
-  const assets = Object.entries(files).map(([name, text]) => {
+/** The folder of the package that holds the bundles, beside the folder of the module that reads it. */
+const PACKED_FOLDER = fileURLToPath(new URL('../studio', import.meta.url));
+
+/** Reads the bundle of the package; in a checkout, makes it. */
+async function loadTexts(name: PageName): Promise<StudioTexts> {
+  const packed = readPacked(PACKED_FOLDER, name);
+  if (packed !== undefined) return textsOf(packed, packed.files);
+  const made = await bundlePage(fileURLToPath(new URL('../../..', import.meta.url)), name);
+  const files = Object.entries(made.files).map(([file, text]) => [file, { text }] as const);
+  return textsOf(made, new Map(files));
+}
+
+function textsOf(
+  { script, style }: Pick<StudioBundle, 'script' | 'style'>,
+  files: ReadonlyMap<string, BundleFile>,
+): StudioTexts {
+  const assets = files.entries().map(([name, { text, packed }]) => {
     const type = name.endsWith('.css') ? 'text/css' : 'text/javascript';
-    return [name, new StaticText(`${type}; charset=utf-8`, text, 'immutable')] as const;
+    return [
+      name,
+      new StaticText(`${type}; charset=utf-8`, text, { caching: 'immutable', ...(packed && { packed }) }),
+    ] as const;
   });
   const pageWith = ({ nonce, root }: PagePlace): string =>
     pageHtml({ script: `${root}/assets/${script}`, style: `${root}/assets/${style}`, nonce, root });
