@@ -2,11 +2,12 @@
  * Finds the records that a delete removes or changes. The database's own cascades delete them, but the
  * bytes of files must go too, and records that lose a reference or a member are changed. They are
  * found before the delete, level by level, from locked rows: no new row can reference a locked
- * row, so these are the rows that the cascades will delete.
+ * row by a foreign key, so these are the rows that the cascades will delete. `unfollowed-references.ts` deletes those
+ * that no foreign key follows.
  */
 import { memoizedBy } from '../../memoized.ts';
-import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model/model.ts';
-import { ident, type Sql, sql } from '../../sql.ts';
+import { type BelongsTo, type Collection, type Relation, type Schema, takesWrite } from '../../schema/model/model.ts';
+import { empty, ident, raw, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
 import { recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, scopeOf } from '../scope.ts';
@@ -78,13 +79,34 @@ function collectionsToFollow(schema: Schema, also: readonly string[] = []): Read
     [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),
   );
   const kept = [...schema.collections.values()].filter(keepsByStatements).map(({ name }) => name);
-  const followed = new Set(['files', 'users', ...shown, ...kept, ...also]);
+  const ofOwners = unfollowedReferences(schema).flatMap(({ collection, relation }) => [
+    relation.collection,
+    ...(relation.onDelete === 'cascade' ? [collection.name] : []),
+  ]);
+  const followed = new Set(['files', 'users', ...shown, ...kept, ...ofOwners, ...also]);
   // The loop visits the elements that it adds, too.
   for (const name of followed) {
     for (const relation of cascadesOf(schema.collections.get(name))) followed.add(relation.collection);
   }
   return followed;
 }
+
+/** A reference of a table that another program owns, or to one: no foreign key is certain to follow it. */
+export interface UnfollowedReference {
+  readonly collection: Collection;
+  readonly relation: BelongsTo;
+}
+
+/** References that delete or hold back a record; the service clears all others itself. */
+export const unfollowedReferences: (schema: Schema) => readonly UnfollowedReference[] = memoizedBy((schema) =>
+  [...schema.collections.values()].flatMap((collection) =>
+    [...collection.relations.values()].flatMap((relation) => {
+      if (relation.kind !== 'belongs_to' || relation.onDelete === 'set_null') return [];
+      const isFollowed = collection.managed && schema.collections.get(relation.collection)!.managed;
+      return isFollowed ? [] : [{ collection, relation }];
+    }),
+  ),
+);
 
 /** The service itself keeps the deleted records or their history, in place of triggers. */
 const keepsByStatements = (collection: Collection): boolean =>
@@ -149,15 +171,17 @@ async function lockReferringIn(
   const { schema } = reading.store;
   const refers = refersTo(schema, relation, ids);
   const key = recordKeyOf(collection).of('x');
+  const isLockable = !collection.hasNoRowLocks && takesWrite(collection, 'update');
   const rows = await reading.q.rows(sql`
     SELECT ${key}
       FROM ${scopeOf(reading).lockable(collection.name, 'x').where(refers)}
      ORDER BY ${key}
-       FOR UPDATE`);
+     ${isLockable ? raw('FOR UPDATE') : empty}`);
   return rows.map(([id]) => id!);
 }
 
-const refersTo = (schema: Schema, { collection, column }: BelongsTo, ids: readonly string[]): Sql =>
+/** The row `x` refers to one of the records. */
+export const refersTo = (schema: Schema, { collection, column }: BelongsTo, ids: readonly string[]): Sql =>
   sql`x.${ident(column)} = ANY(${recordKeyIn(schema, collection).list(ids)})`;
 
 /** The tenants of the rows that reference a record without a tenant. */

@@ -3,7 +3,7 @@
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import { idReferredTo } from '../../policy/stored-rows.ts';
 import { forbidden, notFound } from '../../refusal.ts';
-import type { BelongsTo, Collection, ManyToMany } from '../../schema/model/model.ts';
+import { type BelongsTo, type Collection, type ManyToMany, takesWrite } from '../../schema/model/model.ts';
 import { ident, type Param, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { ownersRefusal, stillReferenced } from '../constraint-errors.ts';
@@ -18,6 +18,7 @@ import {
   type RecordsByCollection,
   recordsGoingWith,
 } from '../relations/cascades.ts';
+import { deleteLeft, requireUnreferenced } from '../relations/unfollowed-references.ts';
 import { everyTenant, inTenantOf, isReadableElsewhere, type Scope, type ScopedRows, scopeOf } from '../scope.ts';
 import { tenantKeyOf } from '../tenant-key.ts';
 import { keepRows } from './kept-rows.ts';
@@ -151,6 +152,7 @@ async function removeInTransaction(
   const kept = await collectionsKept(tx, [name, ...cascadingFrom(store.schema, name)]);
   const found = await recordsGoingWith(reading, id, kept);
   const going = found.ids;
+  await requireUnreferenced(reading, id, going);
   if (kept.length > 0)
     await forgetContents(
       tx,
@@ -169,6 +171,7 @@ async function removeInTransaction(
   const deleted = await tx.run(sql`DELETE FROM ${scopeOf(reading).stored(name, STORED).where(isRecord)}`);
   // A trigger of its owner, or row security, keeps the row.
   if (deleted === 0) throw locked.isReadable ? forbidden() : notFound();
+  await deleteLeft(reading, going);
   return going;
 }
 
@@ -198,6 +201,8 @@ function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRec
     for (const relation of collection.relations.values()) {
       const ids = going.ids.get(relation.collection);
       if (ids === undefined || ids.size === 0 || !isShownAsNone(relation)) continue;
+      // The role of the service has no right to change the table of another program.
+      if (!takesWrite(collection, 'update')) continue;
       const isDivided = tenantKeyOf(collection) !== undefined;
       const tenants = isDivided ? going.tenants.get(relation.collection) : undefined;
       for (const scope of scopesOf(store, tenants ?? (tenant === undefined ? [] : [tenant]))) {
