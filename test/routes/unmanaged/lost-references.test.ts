@@ -27,6 +27,8 @@ const RULES = [
   'none(@record.group.above.marks as m, m.name = "secret")',
   'none(@record.group.papers as p, any(p.group.marks as m, m.name = "secret"))',
   '@record.group.name != "strict"',
+  '@record.group.id != "00000000-0000-4000-8000-000000000000"',
+  'not (@record.group.id = "00000000-0000-4000-8000-000000000000")',
   'not (@record.group.name = "strict")',
   'not (@record.group.name in ["strict"])',
   '@record.group is null or all(@record.group.marks as m, m.name = "open") or @record.name = "else"',
@@ -38,6 +40,8 @@ const OF_LOST = [
   '@record.group.created_at is not null',
   'not (@record.group.created_at is null)',
   '@record.group.above.created_at is null',
+  '@record.group.id is null',
+  '@record.group.id is not null',
 ];
 /** The same of the kinds that an offer has. */
 const LINK_RULES = [
@@ -210,7 +214,8 @@ collections:
         for (const [when, names] of papers)
           expect({ when, names }).not.toEqual({ when, names: expect.arrayContaining(['gone']) });
         const lost = await allowedBy(OF_LOST, 'papers');
-        expect(lost.get('@record.group.created_at is not null')).toEqual(['none', 'open', 'strict']);
+        for (const when of ['@record.group.created_at is not null', '@record.group.id is not null'])
+          expect(lost.get(when)).toEqual(['none', 'open', 'strict']);
         const offers = await allowedBy(LINK_RULES, 'offers');
         expect(offers.get('@record.kinds contains 2')).toEqual([]);
         expect(offers.get('count(@record.kinds) = 1')).toEqual(['both', 'red']);

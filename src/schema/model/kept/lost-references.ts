@@ -154,9 +154,9 @@ class SafeRule {
     return { ...path, steps };
   }
 
-  /** The id of a related record, which the reference of a kept row holds even if the record is gone. */
+  /** The id of a related record, which the reference holds even if the record is gone. */
   #isLostId(operand: CheckedOperand): operand is ColumnOperand {
-    return operand.kind === 'column' && operand.column.kind === 'id' && this.#isKept(operand.steps.at(-1));
+    return operand.kind === 'column' && operand.column.kind === 'id' && this.#mayLose(operand.steps.at(-1));
   }
 
   /** Neither true nor false where one of these paths leads to a record that is gone. */
