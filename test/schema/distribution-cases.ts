@@ -215,6 +215,14 @@ export const DISTRIBUTION_CASES: readonly IssueCase[] = [
     says: 'records without `n` could share a value; add `required: true` to the field `n`',
   },
   {
+    about: 'a key within a field of a table of another program',
+    text: `collections:
+  b: { managed: false, fields: { n: { type: int, required: true }, slug: { type: string, unique: { within: ⟦n } } } }
+`,
+    codes: ['unique_within'],
+    says: 'records without `n` could share a value, and another program may write some; remove `within`',
+  },
+  {
     about: 'a key within a list',
     text: documents('n: { type: list, of: int, required: true }, slug: { type: string, unique: { within: ⟦n } }'),
     codes: ['unique_within'],
