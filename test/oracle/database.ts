@@ -1,5 +1,5 @@
 /** A database in memory: its rows and links, and what is related to what. */
-import type { Catalog, Related, Row } from '../../src/policy/types.ts';
+import type { Catalog, CatalogCollection, Related, Row } from '../../src/policy/types.ts';
 
 /** A number, where the key of its collection is an int. */
 export type Id = string;
@@ -7,6 +7,12 @@ export type Id = string;
 export interface Data {
   readonly rows: ReadonlyMap<string, readonly Row[]>;
   readonly links: ReadonlyMap<string, readonly (readonly [Id, Id])[]>;
+}
+/** The record with the time of a change, if records of its collection have one. */
+export function touchedAt({ fields }: CatalogCollection, row: Row, now: string): Row {
+  if (!fields.has('updated_at')) return row;
+  const before = String(row.updated_at ?? '');
+  return { ...row, updated_at: before > now ? before : now };
 }
 /** Answers from memory; every list in the order of the rows. */
 export function relatedOf(catalog: Catalog, data: Data): Related {

@@ -1,6 +1,6 @@
 /** The effect of a delete on the database by the definition of `on_delete`; shares no code with the store. */
 import type { BelongsTo, Catalog, Row } from '../../src/policy/types.ts';
-import type { Data, Id } from './database.ts';
+import { type Data, type Id, touchedAt } from './database.ts';
 
 interface Stored {
   readonly catalog: Catalog;
@@ -92,12 +92,8 @@ function withoutThem({ catalog, data }: Stored, { collection, row, going, now }:
       .some(([source, target]) => source === row.id && targets.has(target));
   }
   if (lost.length === 0 && !losesMember) return row;
-  const before = String(row.updated_at);
-  return {
-    ...row,
-    ...Object.fromEntries(lost.map((name) => [name, null])),
-    updated_at: before > now ? before : now,
-  };
+  const cleared = { ...row, ...Object.fromEntries(lost.map((name) => [name, null])) };
+  return touchedAt(catalog.collections.get(collection)!, cleared, now);
 }
 
 const isGoing = (going: Going, { collection, name }: BelongsTo, row: Row): boolean =>

@@ -3,7 +3,7 @@
  * judged against the database before it; a has_one that it moves is one more write for each partner, in turn.
  */
 import type { Catalog, Checked, HasOne, ManyToMany, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
-import { type Data, type Id, relatedOf } from './database.ts';
+import { type Data, type Id, relatedOf, touchedAt } from './database.ts';
 import { goingWith, isHeldBack, without } from './deletion.ts';
 import { interpret } from './interpret.ts';
 import { holdsKeys } from './keys.ts';
@@ -125,9 +125,10 @@ function resultOf(write: Write, standing: Standing): Row {
   const { action, collection, id, values } = write;
   const { now } = standing.request;
   const before = rowOf(standing.data, collection, id);
-  const stamps = action === 'create' ? { created_at: now, updated_at: now } : { updated_at: later(before!, now) };
+  const own = standing.catalog.collections.get(collection)!;
+  const created = action === 'create' && own.fields.has('created_at') ? { created_at: now } : {};
   const held = { ...(before && heldOf(collection, before, standing)) };
-  for (const relation of standing.catalog.collections.get(collection)!.relations.values()) {
+  for (const relation of own.relations.values()) {
     if (relation.kind === 'many_to_many') held[relation.name] ??= [];
     if (relation.kind === 'has_one') held[relation.name] ??= null;
   }
@@ -135,7 +136,7 @@ function resultOf(write: Write, standing: Standing): Row {
     held[relation.name] = partner ?? hiddenPartner(write, relation, standing) ?? null;
   for (const operation of write.members)
     held[operation.relation.name] = membersAfter(held[operation.relation.name] as readonly Id[], operation, standing);
-  return { ...before, id, ...values, ...stamps, ...held };
+  return touchedAt(own, { ...before, id, ...values, ...created, ...held }, now);
 }
 
 /** Members that the caller may not read stay. */
@@ -316,6 +317,3 @@ function heldOf(collection: string, row: Row, { catalog, data }: Standing): Reco
   }
   return held;
 }
-
-export const later = (before: Row, now: string): string =>
-  String(before.updated_at) > now ? String(before.updated_at) : now;

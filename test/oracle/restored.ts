@@ -1,8 +1,8 @@
 /** The effect of a restore on the database by the definition of `soft_delete`; shares no code with the store. */
 import type { Catalog, Checked, PolicyRequest, Row } from '../../src/policy/types.ts';
-import { type Data, type Id, relatedOf } from './database.ts';
+import { type Data, type Id, relatedOf, touchedAt } from './database.ts';
 import { interpret } from './interpret.ts';
-import { failsCheck, isUnique, later, type Standing } from './judge.ts';
+import { failsCheck, isUnique, type Standing } from './judge.ts';
 
 export interface DeletedRecord {
   readonly collection: string;
@@ -53,7 +53,7 @@ export function restored({ collection, row, links }: DeletedRecord, standing: St
       const pairs = all.get(relation.linkTable)!;
       const owners = new Set(pairs.flatMap(([source, target]) => (target === record.id ? [source] : [])));
       // Getting a member back is a change of its owner.
-      const touch = (row: Row): Row => ({ ...row, updated_at: later(row, request.now) });
+      const touch = (row: Row): Row => touchedAt(catalog.collections.get(holder)!, row, request.now);
       rows.set(
         holder,
         rows.get(holder)!.map((row) => (owners.has(row.id as Id) ? touch(row) : row)),

@@ -6,9 +6,10 @@ import type { Data, Id } from '../../oracle/database.ts';
 import { NOW, scalarOf } from '../policies/values.ts';
 import { ROLES } from '../policies/world.ts';
 import type { Random } from '../random.ts';
+import { type EnsuredReferences, isAdopted } from './adopted-schema.ts';
 import { firstValue, keptValue } from './kept-schema.ts';
 import { asId, countIds, idColumn, idParam, newId } from './keyed-schema.ts';
-import { columnValue, firstMark, newMark } from './referring-schema.ts';
+import { columnValue, firstMark, isReferredTo, newMark } from './referring-schema.ts';
 import type { Doors } from './store-modules.ts';
 import { wholeValue } from './whole-values.ts';
 
@@ -116,6 +117,8 @@ export interface Stocked {
   readonly doors: Doors;
   readonly schema: Schema;
   readonly db: Database;
+  /** Default: each reference has a foreign key. */
+  readonly ensured?: EnsuredReferences;
 }
 
 /** Ids that no other one of the collection has. */
@@ -126,7 +129,7 @@ function newIds({ collections }: Schema, name: string, count: number, random: Ra
 }
 
 /** @param few of a collection at least; at most twice as many and one */
-export async function fill({ doors, schema, db }: Stocked, random: Random, few = 3): Promise<void> {
+export async function fill({ doors, schema, db, ensured }: Stocked, random: Random, few = 3): Promise<void> {
   const store = new doors.Store(db, schema);
   const names = ['users', ...PLAIN];
   const ids = new Map<string, readonly Id[]>(
@@ -135,12 +138,14 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
   const insertAll = async (tx: Transaction): Promise<void> => {
     for (const name of names) {
       for (const id of ids.get(name)!) {
-        const { fields, relations } = schema.collections.get(name)!;
+        const collection = schema.collections.get(name)!;
+        const { fields, relations } = collection;
         const values: Record<string, unknown> = { id: String(id), created_at: NOW, updated_at: NOW };
+        if (isAdopted(collection) && random.chance(0.3)) values.updated_at = null;
         if (name === 'users') Object.assign(values, { email: `${id}@example.org`, email_verified: random.chance(0.5) });
         for (const field of fields.values()) {
           if (Object.hasOwn(values, field.name)) continue;
-          if (field.required || random.chance(0.75))
+          if (field.required || isReferredTo(field) || random.chance(0.75))
             values[field.name] = firstMark(id, field) ?? firstValue(id, field, () => writableValue(field, random));
         }
         for (const relation of relations.values())
@@ -149,7 +154,7 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
         await doors.system.insertSystem(store, tx, { collection: name, values });
       }
     }
-    await connect({ doors, schema, db: tx }, ids, random);
+    await connect({ doors, schema, db: tx, ensured }, ids, random);
   };
   await countIds({ doors, schema, db });
   if (schema.collections.has('parts')) {
@@ -167,11 +172,11 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
 }
 
 async function connect(
-  { doors, schema, db }: Omit<Stocked, 'db'> & { readonly db: Pick<Database, 'run'> },
+  { doors, schema, db, ensured }: Omit<Stocked, 'db'> & { readonly db: Pick<Database, 'run'> },
   ids: ReadonlyMap<string, readonly Id[]>,
   random: Random,
 ): Promise<void> {
-  const { sql, ident } = doors.compiler.sql;
+  const { sql, ident, tableIdent } = doors.compiler.sql;
   for (const name of [...ids.keys()].filter((each) => each !== 'parts')) {
     const { relations, table } = schema.collections.get(name)!;
     const own = { doors, collection: schema.collections.get(name)! };
@@ -184,8 +189,12 @@ async function connect(
         const target = relation.unique ? targets.pop() : random.pick(targets);
         if (target === undefined) break;
         const column = ident(relation.column);
-        const value = columnValue(doors, relation, schema.collections.get(relation.collection)!, target);
-        await db.run(sql`UPDATE ${ident(table)} SET ${column} = ${value} WHERE ${idColumn(own)} = ${idParam(own, id)}`);
+        const related = schema.collections.get(relation.collection)!;
+        const isLost = ensured?.has(name, relation.name) === false && random.chance(0.2);
+        const value = columnValue(doors, relation, related, isLost ? newId(related, random) : target);
+        await db.run(
+          sql`UPDATE ${tableIdent(table)} SET ${column} = ${value} WHERE ${idColumn(own)} = ${idParam(own, id)}`,
+        );
       }
     }
 
@@ -195,7 +204,7 @@ async function connect(
       for (const id of ids.get(name)!) {
         for (const target of ids.get(collection)!.filter(() => random.chance(0.25)))
           await db.run(
-            sql`INSERT INTO ${ident(linkTable)} (${columns}) VALUES (${idParam(own, id)}, ${idParam(related, target)})`,
+            sql`INSERT INTO ${tableIdent(linkTable)} (${columns}) VALUES (${idParam(own, id)}, ${idParam(related, target)})`,
           );
       }
     }
@@ -204,7 +213,7 @@ async function connect(
 
 /** All that the database holds. */
 export async function readAll({ doors, schema, db }: Stocked): Promise<Data> {
-  const { sql, ident, raw } = doors.compiler.sql;
+  const { sql, ident, tableIdent, raw } = doors.compiler.sql;
   const store = new doors.Store(db, schema);
   const rows = new Map<string, readonly Row[]>();
   const links = new Map<string, (readonly [Id, Id])[]>();
@@ -215,7 +224,7 @@ export async function readAll({ doors, schema, db }: Stocked): Promise<Data> {
       const { linkTable, sourceColumn, targetColumn } = relation;
       const target = schema.collections.get(relation.collection)!;
       const pairs = await db.rows(
-        sql`SELECT ${ident(sourceColumn)}, ${ident(targetColumn)} FROM ${ident(linkTable)} ORDER BY 1, 2`,
+        sql`SELECT ${ident(sourceColumn)}, ${ident(targetColumn)} FROM ${tableIdent(linkTable)} ORDER BY 1, 2`,
       );
       links.set(
         linkTable,

@@ -32,13 +32,15 @@ import { callerOr, randomRequest } from '../policies/requests.ts';
 import { NOW } from '../policies/values.ts';
 import type { World } from '../policies/world.ts';
 import { Random } from '../random.ts';
+import { changeTypes, ensureReferences, makeAdopted, withAdopted } from './adopted-schema.ts';
 import { inCompany } from './company.ts';
 import { fill, PLAIN, randomSchema, readAll, STAGES, type Stocked, writableValue } from './doors-world.ts';
 import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts';
 import { deletedWorld, isChange, isWhole, keptText, readChanges, readDeleted } from './kept-records.ts';
-import { datetimeAfter, IS_FORMER, lostReferences, ofFormerStates, ofReferredTo } from './kept-rules.ts';
+import { datetimeAfter, IS_FORMER, lostReferences, ofFormerStates, ofLostId, ofReferredTo } from './kept-rules.ts';
 import { touching, withKept } from './kept-schema.ts';
 import { allIds, asId, idColumn, idParam, idsOf, makeNext, makerOfKey, newId, withKeys } from './keyed-schema.ts';
+import { placeBeside } from './own-schema.ts';
 import { makeOwned, OWNED, withOwned } from './owned-schema.ts';
 import { withReferences } from './referring-schema.ts';
 import type { Doors } from './store-modules.ts';
@@ -75,13 +77,24 @@ const EXPLAINED: Readonly<Record<Write['action'], number>> = { create: 0.04, upd
 export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
   const keyed = withKeys(withKept(randomSchema(random, WHOLE_FIELDS), PLAIN, random), PLAIN, random);
-  const text = withOwned(withReferences(keyed, random), PLAIN, random);
-  const { schema, issues } = run.doors.parseSchema(text);
-  if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
-  await makeOwned({ doors: run.doors, schema, db }, random);
-  await run.doors.applyMigration(db, schema, { systemTables: run.doors.historyTables });
-  const stocked = { doors: run.doors, schema, db: inCompany(db, random, run.doors) };
-  await fill(stocked, random);
+  const whole = withOwned(withReferences(keyed, random), PLAIN, random);
+  // Worlds without such tables do not depend on it.
+  const adopting = new Random((run.seed * 999_983 + number * 6_007) >>> 0);
+  const { sql } = run.doors.compiler;
+  const [own] = await db.rows(sql.sql`SELECT current_schema()`);
+  const text = withAdopted(whole, PLAIN, placeBeside(own![0]!), adopting);
+  const { schema: declared, issues } = run.doors.parseSchema(text);
+  if (declared === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
+  const made = { doors: run.doors, schema: declared, db };
+  await makeOwned(made, random);
+  await makeAdopted(made);
+  await run.doors.applyMigration(db, declared, { systemTables: run.doors.historyTables });
+  const ensured = await ensureReferences(made, adopting);
+  const declaredWorld = { ...made, db: inCompany(db, random, run.doors), ensured };
+  await fill(declaredWorld, random);
+  await changeTypes(made, adopting);
+  const schema = await run.doors.schemaServedBy(db, declared);
+  const stocked = { ...declaredWorld, schema };
   run.counts.worlds++;
   const session = new Session(stocked, random);
   for (let i = 0; i < WRITES && !run.isOver(); i++) {
@@ -662,17 +675,17 @@ class Session {
     // A create without references may be one plain statement.
     const absence = action === 'create' && this.#isSimple ? 0.8 : 0.25;
     for (const field of fields.values()) {
-      const { name, required, readOnly } = field;
+      const { name, needed, readOnly } = field;
       if (readOnly) continue;
       if (action === 'create' || random.chance(share))
-        values[name] = !required && random.chance(0.25) ? null : writableValue(field, random);
+        values[name] = !needed && random.chance(0.25) ? null : writableValue(field, random);
     }
     Object.assign(values, random.chance(0.3) && touching(collection, data.rows.get(collection.name)!, random));
     for (const relation of relations.values()) {
       if (relation.kind !== 'belongs_to') continue;
       if (action === 'create' || random.chance(share))
         values[relation.name] =
-          !relation.required && random.chance(absence) ? null : this.#idOf(relation.collection, data, relation.unique);
+          !relation.needed && random.chance(absence) ? null : this.#idOf(relation.collection, data, relation.unique);
     }
     return values;
   }
@@ -746,8 +759,13 @@ class Session {
     const random = this.#random;
     // A deletion leaves references of former states to a record that is gone.
     const share = about.write.action === 'delete' ? 0.35 : 0.1;
-    if (action === 'read' && PLAIN.includes(collection) && random.chance(share))
-      return [this.#compiled(collection, action, ofFormerStates(this.#setting(collection, action), random))!];
+    if (action === 'read' && PLAIN.includes(collection) && random.chance(share)) {
+      const former = this.#compiled(collection, action, ofFormerStates(this.#setting(collection, action), random));
+      // A table of another program may have no time of changes.
+      if (former !== undefined) return [former];
+    }
+    const ofLost = action === 'list' ? ofLostId(this.#setting(collection, action), random) : undefined;
+    if (ofLost !== undefined) return [this.#compiled(collection, action, ofLost)!];
     if (random.chance(this.#isSimple ? 0.85 : action === 'read' ? 0.7 : 0.15))
       return [this.#compiled(collection, action, TRUE)!];
     const isOfWrite = action === 'update' && collection === about.write.collection;
@@ -776,11 +794,13 @@ class Session {
     member: string,
     { action, about }: { readonly action: MemberAction; readonly about: About },
   ): readonly RandomRule[] | undefined {
-    const declared = this.#stocked.schema.collections.get(collection)!.memberAccess.get(member);
+    const { memberAccess, fields } = this.#stocked.schema.collections.get(collection)!;
+    const declared = memberAccess.get(member);
     if (action === 'update' && member === about.kept && declared?.update && this.#random.chance(0.3)) return [];
     if (declared?.[action] === undefined || !this.#hasMemberRules || this.#random.chance(0.3)) return undefined;
     if (this.#random.chance(0.1)) return [];
-    if (action === 'read' && PLAIN.includes(collection) && this.#random.chance(0.12))
+    const hasTime = PLAIN.includes(collection) && fields.has('updated_at');
+    if (action === 'read' && hasTime && this.#random.chance(0.12))
       return [this.#compiled(collection, action, IS_FORMER)!];
     // In a write of a single statement, rules of members show most if they read other records.
     const share = this.#isSimple && action !== 'read' ? 1 : 0.3;
@@ -881,11 +901,11 @@ class Session {
   #compiledIn(setting: Setting, expr: Expr): RandomRule | undefined {
     try {
       const { compiler } = this.#stocked.doors;
-      const { meant, generated, closures } = compileForm('it', expr, { setting, compiler, random: this.#random });
+      const { meant, generated, closures, text } = compileForm('it', expr, { setting, compiler, random: this.#random });
       const policy = this.#random.chance(0.5) ? generated : closures;
       const isSilent = this.#random.chance(0.3);
       const told = isSilent ? policy : { ...policy, message: `message ${this.#random.below(1_000_000)}` };
-      return { policy: told, meant, namesNext: policy.namesNext };
+      return { policy: told, meant, namesNext: policy.namesNext, text };
     } catch (error) {
       if (!(error instanceof Rejected)) throw error;
       return undefined;
@@ -1008,6 +1028,8 @@ interface RandomRule {
   readonly policy: Policy;
   readonly meant: Checked;
   readonly namesNext: boolean;
+  /** Named conditions come before the rule that calls them. */
+  readonly text: string;
 }
 
 /** Made when first asked for, and the same for the judge and for the store. */
@@ -1052,7 +1074,7 @@ class RandomRules implements RulesOfStore {
 
   lines(): readonly string[] {
     return [...this.#made, ...this.#ofMembers, ...this.#violated].flatMap(([key, policies = []]) =>
-      [...policies.map(({ policy }) => policy.text), ...(policies.length === 0 ? ['nobody, or no rule'] : [])].map(
+      [...policies.map(({ text }) => text), ...(policies.length === 0 ? ['nobody, or no rule'] : [])].map(
         (text) => `  ${key.padEnd(12)}${text}`,
       ),
     );

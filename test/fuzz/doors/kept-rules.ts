@@ -55,6 +55,17 @@ export function ofReferredTo(
   return { kind: 'quantified', quantifier, path: random.pick(paths), variable, condition, span: SPAN };
 }
 
+/** A condition on the id of a record that no foreign key ensures. Undefined: the record refers to none. */
+export function ofLostId({ catalog, collection }: Setting, random: Random): Expr | undefined {
+  const { relations } = catalog.collections.get(collection)!;
+  const losing = [...relations.values()].filter(
+    (relation) => 'mayBeLost' in relation && relation.kind === 'belongs_to',
+  );
+  if (losing.length === 0 || random.chance(0.8)) return undefined;
+  const operand = pathTo(random.pick(losing).name, 'id');
+  return { kind: 'is null', negated: random.chance(0.5), operand, span: SPAN };
+}
+
 /** The references of the record to records that are gone. */
 export const lostReferences = (
   { relations }: CatalogCollection,

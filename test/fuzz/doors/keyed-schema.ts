@@ -20,7 +20,7 @@ const KEYS: readonly object[] = [
 ];
 /** Ids that the database makes are of the numbers below it. */
 const NUMBERS = 2 ** 40;
-const TYPES = { uuid: 'uuid', int: 'int8', string: 'text' } as const;
+export const TYPES = { uuid: 'uuid', int: 'int8', string: 'text' } as const;
 
 /** JSON is YAML. */
 export function withKeys(text: string, names: readonly string[], random: Random): string {
@@ -30,9 +30,9 @@ export function withKeys(text: string, names: readonly string[], random: Random)
 }
 
 type Keyed = Pick<Collection, 'key'>;
-const kindOfKey = ({ key }: Keyed) => key?.kind ?? 'uuid';
+export const kindOfKey = ({ key }: Keyed) => key?.kind ?? 'uuid';
 export const makerOfKey = ({ key }: Keyed) => key?.madeBy ?? 'service';
-const columnOfKey = ({ key }: Keyed): string => key?.column ?? 'id';
+export const columnOfKey = ({ key }: Keyed): string => key?.column ?? 'id';
 
 /** The id as rows and answers have it. */
 export const asId = (collection: Keyed, text: string): Id =>
@@ -116,15 +116,15 @@ interface Served {
 
 /** Ids that the database makes follow a sequence, so that the next one can be known. */
 export async function countIds({ doors, schema, db }: Served): Promise<void> {
-  const { sql, raw, ident } = doors.compiler.sql;
+  const { sql, raw, ident, tableIdent } = doors.compiler.sql;
   for (const collection of schema.collections.values()) {
     const kind = kindOfKey(collection);
-    if (!collection.managed || makerOfKey(collection) !== 'database' || kind === 'int') continue;
+    if (collection.key?.parts !== undefined || makerOfKey(collection) !== 'database' || kind === 'int') continue;
     const next = `nextval('"${sequenceOf(collection)}"')`;
     const made = kind === 'string' ? `'it''s ' || ${next}` : `lpad(to_hex(${next}), 32, '0')::uuid`;
     await db.run(sql`CREATE SEQUENCE ${ident(sequenceOf(collection))}`);
     await db.run(
-      sql`ALTER TABLE ${ident(collection.table)} ALTER COLUMN ${idColumn({ doors, collection })} SET DEFAULT ${raw(made)}`,
+      sql`ALTER TABLE ${tableIdent(collection.table)} ALTER COLUMN ${idColumn({ doors, collection })} SET DEFAULT ${raw(made)}`,
     );
   }
 }
@@ -132,10 +132,10 @@ const sequenceOf = ({ name }: Pick<Collection, 'name'>): string => `${name}_numb
 
 /** Makes the id the next one of the database. */
 export async function makeNext({ doors, db }: Omit<Served, 'schema'>, collection: Collection, id: Id): Promise<void> {
-  const { sql, param, text } = doors.compiler.sql;
+  const { sql, param, text, tableIdent } = doors.compiler.sql;
   const sequence =
     kindOfKey(collection) === 'int'
-      ? sql`pg_get_serial_sequence(${text(`"${collection.table}"`)}, ${text(columnOfKey(collection))})`
+      ? sql`pg_get_serial_sequence(${text(tableIdent(collection.table).text)}, ${text(columnOfKey(collection))})`
       : sql`${text(`"${sequenceOf(collection)}"`)}`;
   await db.run(sql`SELECT setval((${sequence})::regclass, ${param('int8', numberOf(collection, id))}, FALSE)`);
 }

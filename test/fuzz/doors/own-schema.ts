@@ -1,4 +1,4 @@
-/** A database of PostgreSQL without tables: a schema that is dropped afterwards. */
+/** A database of PostgreSQL without tables: a schema that is dropped afterwards, with the one beside it. */
 import pg from 'pg';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Doors } from './store-modules.ts';
@@ -9,6 +9,9 @@ interface OwnSchema {
   readonly schema: string;
   readonly openDatabase: Doors['openDatabase'];
 }
+
+/** The schema of the tables that another program owns. */
+export const placeBeside = (schema: string): string => `${schema}_shop`;
 
 export async function inOwnSchema<T>(
   { url, schema, openDatabase }: OwnSchema,
@@ -27,6 +30,7 @@ export async function inOwnSchema<T>(
     }
   } finally {
     await admin.query(`DROP SCHEMA ${schema} CASCADE`);
+    await admin.query(`DROP SCHEMA IF EXISTS ${placeBeside(schema)} CASCADE`);
     await admin.end();
   }
 }

@@ -1,10 +1,12 @@
-/** Faults of writes whose references have another value than the id. */
+/** Faults of writes whose references have another value than the id, or no foreign key. */
 import { type Fault, fault } from '../faults/fault.ts';
 
 const STORED_ROWS = 'src/policy/stored-rows.ts';
 const WRITTEN_ROW = 'src/records/write/written-row.ts';
 const OWNERS_CHANGES = 'src/records/write/owners-changes.ts';
 const LOCKED_ROW = 'src/records/write/locked-row.ts';
+const UNFOLLOWED = 'src/records/relations/unfollowed-references.ts';
+const LOST_REFERENCES = 'src/schema/model/kept/lost-references.ts';
 
 export const REFERRING_FAULTS: readonly Fault[] = [
   fault(
@@ -36,5 +38,18 @@ export const REFERRING_FAULTS: readonly Fault[] = [
     'a row becomes what the rules deny',
     /if \(id !== undefined && holds\.includes\(false\)\) throw this\.#refusalOfStored\(holds\);\n {6}return id !== undefined;/,
     'return true;',
+  ),
+  fault(UNFOLLOWED, 'a delete cascades by foreign keys alone', /await q\.rows\(sql`DELETE FROM .*;/, ';'),
+  fault(
+    UNFOLLOWED,
+    'a delete is held back by foreign keys alone',
+    /relation\.onDelete !== 'restrict' \|\|/,
+    '$& true ||',
+  ),
+  fault(
+    LOST_REFERENCES,
+    'a record that is gone has its id',
+    /(#isLostId\(operand[\s\S]*?)this\.#mayLose\(/,
+    '$1this.#isKept(',
   ),
 ];

@@ -36,9 +36,12 @@ export function withReferences(text: string, random: Random): string {
   return JSON.stringify(file);
 }
 
+/** Other records may have its values. */
+export const isReferredTo = ({ name }: Pick<CatalogField, 'name'>): boolean => name === MARK;
+
 /** Undefined: another field. */
 export const firstMark = (id: Id, { name }: Pick<CatalogField, 'name'>): string | undefined =>
-  name === MARK ? markOf(id) : undefined;
+  isReferredTo({ name }) ? markOf(id) : undefined;
 
 /** Ids differ in their ends. */
 const markOf = (id: Id): string => `m-${[...String(id)].slice(-13).join('')}`;
@@ -53,9 +56,9 @@ export const newMark = (field: CatalogField, random: Random): string | undefined
 
 /** The value of the column that refers to the record of the collection with the id. */
 export function columnValue(doors: Doors, { references }: BelongsTo, collection: Collection, id: unknown) {
-  const { sql, ident } = doors.compiler.sql;
+  const { sql, ident, tableIdent } = doors.compiler.sql;
   const given = idParam({ doors, collection }, id);
   if (references === undefined) return given;
   const { column, table, key } = references;
-  return sql`(SELECT ${ident(column)} FROM ${ident(table)} WHERE ${ident(key)} = ${given})`;
+  return sql`(SELECT ${ident(column)} FROM ${tableIdent(table)} WHERE ${ident(key)} = ${given})`;
 }

@@ -13,6 +13,7 @@ type CallerModule = typeof import('../../../src/caller.ts');
 type HistoryModule = typeof import('../../../src/records/history.ts');
 type DeletedModule = typeof import('../../../src/records/deleted-records.ts');
 type KeptModule = typeof import('../../../src/schema/model/kept/lost-references.ts');
+type ServedModule = typeof import('../../../src/migrations/unmanaged/served-schema.ts');
 type FilterModule = typeof import('../../../src/policy/filters/filter.ts');
 type TraceModule = typeof import('../../../src/explain/trace.ts');
 
@@ -23,6 +24,7 @@ export interface Doors {
   readonly parseSchema: LoadModule['parseSchema'];
   readonly openDatabase: OpenModule['openDatabase'];
   readonly applyMigration: MigrateModule['applyMigration'];
+  readonly schemaServedBy: ServedModule['schemaServedBy'];
   readonly createRecords: RecordsModule['createRecords'];
   readonly Store: ContextModule['Store'];
   readonly system: SystemModule;
@@ -41,6 +43,7 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const { parseSchema } = await load<LoadModule>('src/schema/load.ts');
   const { openDatabase } = await load<OpenModule>('src/database/open-database.ts');
   const { applyMigration } = await load<MigrateModule>('src/migrations/apply-migration.ts');
+  const { schemaServedBy } = await load<ServedModule>('src/migrations/unmanaged/served-schema.ts');
   const { createRecords } = await load<RecordsModule>('src/records/records.ts');
   const { Store } = await load<ContextModule>('src/records/access-context.ts');
   const system = await load<SystemModule>('src/records/system.ts');
@@ -54,5 +57,5 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const records = { createRecords, Store, system, denialMessage, compileFilter };
   const { historyTables } = await load<HistoryModule>('src/records/history.ts');
   const kept = { asCaller, deletedRecordsOf, keptRules, historyTables };
-  return { compiler, decide, parseSchema, openDatabase, applyMigration, ...records, ...kept, traceOf };
+  return { compiler, decide, parseSchema, openDatabase, applyMigration, schemaServedBy, ...records, ...kept, traceOf };
 }
