@@ -140,15 +140,21 @@ function isSelective(cond: Condition): boolean {
 // ---------------------------------------------------------------- look-ups
 
 /**
- * The condition on a related row compares its columns with a value of the request, so that an index may serve it without
- * the key by which the row is looked up; and a plan for all values misjudges how many rows it has.
+ * The condition on a related row compares its columns with a value of the request, or with a list of the request's keys, so
+ * that an index may serve it without the key by which the row is looked up; and a plan for all values misjudges how many
+ * rows it has.
  */
 export function isServedAlone(item: Condition, { source, relation, target }: Exists): boolean {
-  const isOfRequest = nodesOf(item).some((node) => node.kind === 'test' && [node.left, node.right].some(isSlot));
-  if (item.kind === 'exists' || !isOfRequest) return false;
-  const columns = columnsOf(item).filter((ref) => ref.source.id === source.id && ref.name !== 'id');
+  const columns = columnsOfRequest(item).filter((ref) => ref.source.id === source.id && ref.name !== 'id');
   if (columns.length === 0 || !('viaColumn' in relation)) return columns.length > 0;
   return !columns.some(({ column }) => areOfOneKey(target, column, relation.viaColumn));
+}
+
+/** The columns that are compared with values of the request. */
+function columnsOfRequest(item: Condition): readonly ColumnRef[] {
+  if (item.kind === 'exists') return [keyListOf(item)?.outer].filter((outer) => outer !== undefined);
+  const isOfRequest = nodesOf(item).some((node) => node.kind === 'test' && [node.left, node.right].some(isSlot));
+  return isOfRequest ? columnsOf(item) : [];
 }
 
 const isSlot = ({ kind }: ConditionOperand): boolean => kind === 'slot';

@@ -193,7 +193,7 @@ export class Estimate {
   }
 
   #scanned(tables: readonly string[]): number {
-    return summed(tables.map((table) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED));
+    return costOfScans(tables, this.#statisticsOf);
   }
 
   /** The shorter way where that is sure. Otherwise the first one up to some length, and the other one after it. */
@@ -511,6 +511,15 @@ function costOfLookUps(lookUps: readonly LookUp[], table: string, statisticsOf: 
     }),
   );
 }
+
+/** All records of the table look up their related rows sooner than the related tables are read as a whole. */
+export function areFewLookUps(lookUps: readonly LookUp[], table: string, statisticsOf: StatisticsOf): boolean {
+  const rows = statisticsOf(table)?.rows ?? Number.POSITIVE_INFINITY;
+  return rows * costOfLookUps(lookUps, table, statisticsOf) < costOfScans(tablesOfLookUps(lookUps), statisticsOf);
+}
+
+const costOfScans = (tables: readonly string[], statisticsOf: StatisticsOf): number =>
+  summed(tables.map((table) => (statisticsOf(table)?.rows ?? 0) * SCANNED));
 
 /** Some related rows of a record answer for it, and the database knows the cost to find these. */
 function filterCostOf(

@@ -151,7 +151,11 @@ export function askedPage(
   const byId = first === undefined || isById(first);
   const isFirstPage = position === undefined;
   const order = byId || !endsEarly ? undefined : { ...columnOrderOf(first, sort), isFirstPage };
-  const ofAll = () => permit.lookingUp(store.pages.isNotMany, store.pages.isHashed);
+  const ofAll = (): Permit => {
+    const lookedUp = permit.lookingUp(store.pages.isNotMany);
+    const isSooner = store.pages.looksUpSooner(collection, lookedUp.lookUps);
+    return isSooner ? lookedUp : permit.lookingUp(store.pages.isNotMany, store.pages.isHashed);
+  };
   const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : ofAll();
   const most = limit + 1 + offset;
   const { lookUps } = rule;

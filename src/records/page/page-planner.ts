@@ -14,7 +14,7 @@ import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
 import { amongFirstIds, type RowSource, type WalkedRows } from './first-ids.ts';
-import { Estimate } from './page-costs.ts';
+import { areFewLookUps, Estimate } from './page-costs.ts';
 import type { ChoosesWay, ChosenWay, PageQuestion } from './page-question.ts';
 import {
   areManyLinks,
@@ -195,6 +195,11 @@ export class PagePlanner {
     const looksUp = filter === 'related' || filter === 'mixed';
     if (rows > (looksUp ? LARGE_OF_LOOK_UPS : LARGE_TABLE)) return true;
     return lookUps.some((each) => rows * rowsOfKey(each, this.#statisticsOf) > LARGE_TABLE);
+  }
+
+  /** PostgreSQL would read the related tables as a whole: it expects a related row where a record has no value to find it by. */
+  looksUpSooner({ table }: Collection, lookUps: readonly LookUp[]): boolean {
+    return lookUps.length > 0 && areFewLookUps(lookUps, table, this.#statisticsOf);
   }
 
   /** Link tables have an index on each side. */

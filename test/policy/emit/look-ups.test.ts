@@ -64,21 +64,21 @@ describe('a list rule over related rows', () => {
   });
 
   it('lets no other index than that of the key find the looked-up rows, but one of both columns', () => {
-    const lookedUp = (unique: string): string => {
+    const lookedUp = (unique: string, rule = 'any(@record.tasks as k, k.owner = @request.auth.id and k.rank > 3)') => {
       const { catalog: made } = readSchemaCatalog(`
 collections:
-  users: {}
+  users: { relations: { tasks: { kind: has_many, collection: tasks, via: owner } } }
   folders: { relations: { tasks: { kind: has_many, collection: tasks, via: folder } } }
   tasks:
     fields: { open: bool, rank: { type: int, index: true } }
     relations:
       folder: { kind: belongs_to, collection: folders, required: true }
       owner: { kind: belongs_to, collection: users${unique} }
+      next: { kind: belongs_to, collection: tasks }
 `);
-      const rule = 'any(@record.tasks as k, k.owner = @request.auth.id and k.rank > 3)';
       const policy = compile(rule, { catalog: made!, collection: 'folders', action: 'list' });
       return decide({ rules: [policy], request: REQUEST })
-        .lookingUp(() => false)
+        .lookingUp((_table, _count, isOfRequest) => isOfRequest)
         .where('t').text;
     };
     const rows = 'EXISTS (SELECT 1 FROM "tasks" AS "t_1" WHERE "t_1"."folder_id" = "t"."id"';
@@ -86,6 +86,9 @@ collections:
     const others = '"t_1"."rank" > 3::int8 OFFSET 0)';
     expect(lookedUp('')).toBe(`${rows} AND ("t_1"."owner_id" = $1::uuid) IS TRUE AND ${others}`);
     expect(lookedUp(', unique: within_folder')).toBe(`${rows} AND "t_1"."owner_id" = $1::uuid AND ${others}`);
+    const ofCaller = 'any(@record.tasks as k, any(@request.auth.tasks as o, o.next = k.next))';
+    const list = 'SELECT "t_2"."next_id" FROM "tasks" AS "t_2" WHERE "t_2"."owner_id" = $1::uuid';
+    expect(lookedUp('', ofCaller)).toBe(`${rows} AND ("t_1"."next_id" = ANY(ARRAY(${list}))) IS TRUE OFFSET 0)`);
   });
 
   it('has lists of the keys that are few, within the rows that are looked up', () => {

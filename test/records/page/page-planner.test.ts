@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch, LookUp } from '../../../src/policy/branch.ts';
 import { compileFilter } from '../../../src/policy/filters/filter.ts';
+import { areFewLookUps } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
 import type { ChoosesWay, ColumnOrder, OpaqueFilter, PageQuestion } from '../../../src/records/page/page-question.ts';
@@ -491,6 +492,16 @@ describe('the way to a page', () => {
     const ways = [wayBy({}), wayBy({ descending: true }), wayBy({ isFirstPage: false })];
     const walks = ways.map((way) => way?.kind === 'gathered' && way.walk);
     expect(walks).toEqual([6_400, 3_200, 1_600]);
+  });
+
+  it('few records look up their related rows sooner than the related table is read, and those without a value look up none', () => {
+    const parents = { rows: 100_000, columns: new Map() };
+    const isSooner = (rows: number, nullShare: number): boolean => {
+      const known = { rows, columns: new Map([['parent_id', { ...column(100), nullShare }]]) };
+      const lookUp = { table: 'parents', column: 'id', isId: true, by: 'parent_id', within: [] } as const;
+      return areFewLookUps([lookUp], 'documents', (table) => (table === 'parents' ? parents : known));
+    };
+    expect([isSooner(1_000, 0), isSooner(4_000, 0), isSooner(4_000, 0.9)]).toEqual([true, false, true]);
   });
 
   it('the links of a page are many where they take some milliseconds to read, and more than those of others', () => {
