@@ -83,6 +83,7 @@ export const OTHER_TYPES: readonly string[] = [
   'UserSession',
   'AuditEvent',
   'HistoryEntry',
+  'AuthAccount',
   'Invitation',
   'DateTime',
   'MemberChange',

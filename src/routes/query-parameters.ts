@@ -1,5 +1,6 @@
 /** Reads the query parameters of routes that take a few of their own. Not a route. */
 import type { Context } from 'koa';
+import type { OperationParameter } from '../describe/operation.ts';
 import { queryOf } from '../http/request.ts';
 import { parseInt53 } from '../policy/values.ts';
 import { echo, problemOfError } from '../problem.ts';
@@ -17,6 +18,19 @@ export const intParameter = (most: number): ParameterReader<number> => ({
     return value !== undefined && value >= 1 && value <= most ? value : undefined;
   },
   expected: `an int from 1 to ${most}`,
+});
+
+interface LimitBounds {
+  readonly most: number;
+  /** The default. */
+  readonly otherwise: number;
+}
+
+export const limitParameter = (description: string, { most, otherwise }: LimitBounds): OperationParameter => ({
+  name: 'limit',
+  in: 'query',
+  description,
+  schema: { type: 'integer', minimum: 1, maximum: most, default: otherwise },
 });
 
 type ValuesOf<R> = { readonly [Name in keyof R]?: R[Name] extends ParameterReader<infer T> ? T : never };

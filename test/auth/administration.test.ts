@@ -26,6 +26,7 @@ describeOnOne(
       ['POST', `/api/users/${id}/password-reset`],
       ['POST', '/api/auth/users', { email: newEmail('made'), roles: [] }],
       ['GET', '/api/_audit'],
+      ['GET', '/api/auth/users'],
     ];
 
     test('the routes are for admins, and for keys whose limit names users', async () => {
@@ -56,7 +57,7 @@ describeOnOne(
       const statuses = [];
       for (const [method, path, json] of ROUTES(person.id))
         statuses.push((await named.client.send(method, path, { json })).status);
-      expect(statuses).toEqual([204, 204, 200, 204, 202, 201, 200]);
+      expect(statuses).toEqual([204, 204, 200, 204, 202, 201, 200, 200]);
     });
 
     test('an unknown user is 404', async () => {
@@ -80,6 +81,39 @@ describeOnOne(
       await login(service.anonymous, email);
       const { data } = (await admin.client.get(`/api/_audit?user=${id}&limit=2`)).body;
       expect(data[1]).toMatchObject({ event: 'user_enabled', user_id: id, actor_id: admin.id, ip: '127.0.0.1', email });
+    });
+
+    test('accounts are listed by their addresses, with their state and nothing else', async () => {
+      const made = [];
+      for (const name of ['c', 'a', 'b']) {
+        const email = `listed-${name}.${Date.now()}@example.org`;
+        made.push((await admin.client.post('/api/auth/users', { email, roles: ['lead'] })).body.user);
+      }
+      const [c, a, b] = made;
+      await admin.client.post(`/api/users/${b.id}/disable`);
+      const listed = async (query: string) => {
+        const answer = await admin.client.get(`/api/auth/users?${query}`);
+        expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+        return answer.body.data as readonly { readonly id: string }[];
+      };
+      const account = ({ id, email }: { id: string; email: string }, disabled: boolean) => ({
+        id,
+        email,
+        email_verified: false,
+        roles: ['lead'],
+        disabled,
+        second_factor: false,
+      });
+      const all = [account(a, false), account(b, true), account(c, false)];
+      expect(await listed('email=LISTED-')).toEqual(all);
+      expect(await listed(`email=listed-&limit=1&after=${encodeURIComponent(a.email)}`)).toEqual([all[1]]);
+      expect(await listed(`user=${c.id}`)).toEqual([all[2]]);
+      expect(await listed(`user=${NOBODY}`)).toEqual([]);
+      for (const query of ['limit=101', 'user=x', 'disabled=true', 'email=a&email=b'])
+        expect([query, codeOf(await admin.client.get(`/api/auth/users?${query}`))]).toEqual([
+          query,
+          '400 invalid_parameter',
+        ]);
     });
 
     test('the last enabled admin cannot be disabled, also not by two at once', async () => {

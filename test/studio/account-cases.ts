@@ -1,5 +1,6 @@
 /** The pages of accounts and keys in Chromium. */
 import { beforeAll, describe, expect, test } from 'vitest';
+import { codeOfApp } from '../auth/authenticator.ts';
 import type { TestService, User } from '../support/service.ts';
 import type { StudioPage } from './studio-browser.ts';
 
@@ -29,10 +30,9 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       );
       await studio.click('.panel button', 'End all sessions');
       await studio.page.until(`document.querySelector('.panel .hint')?.textContent === 'No session.'`);
-      await studio.click('.panel button', 'Remove the second factor');
-      await studio.click('dialog .danger', 'Remove the second factor');
-      // The user has none.
-      await studio.until('.panel .problem');
+      const actions = (): Promise<readonly string[]> => studio.texts('.panel .actions button');
+      // The user has no second factor.
+      expect(await actions()).toEqual(['End all sessions', 'Mail a password reset', 'Disable']);
       await studio.click('.panel button', 'Disable');
       await studio.until('dialog[open]');
       expect(await studio.faults()).toEqual([]);
@@ -40,9 +40,28 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Disabled.')`);
       const login = { email: ann!.email, password: ann!.password };
       expect((await service.anonymous.post('/api/auth/login', login)).status).toBe(401);
+      await studio.page.until(`document.querySelector('.accounts .chosen').textContent.includes('Disabled')`);
+      await studio.page.until(`document.querySelector('.panel > .state').textContent.startsWith('Disabled')`);
+      expect(await actions()).toEqual(['End all sessions', 'Mail a password reset', 'Enable']);
       await studio.click('.panel button', 'Enable');
       await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Enabled.')`);
       expect((await service.anonymous.post('/api/auth/login', login)).status).toBe(200);
+      await studio.page.until(`document.querySelector('.accounts .chosen').textContent.includes('Enabled')`);
+      expect(await actions()).toEqual(['End all sessions', 'Mail a password reset', 'Disable']);
+    });
+
+    test('a second factor is removed after a question, and the address opens a user whom the list has not', async () => {
+      const { client, id, email } = await service.user();
+      const { secret } = (await client.post('/api/auth/totp/enrol')).body;
+      await client.post('/api/auth/totp/confirm', { code: codeOfApp(secret) });
+      await studio.visit(`/studio/users/${id}?email=nobody-has-this`, '.panel .actions');
+      expect((await studio.texts('.panel h2'))[0]).toBe(email);
+      expect((await studio.texts('.panel > .state'))[0]).toBe('Enabled · has a second factor');
+      await studio.click('.panel button', 'Remove the second factor');
+      await studio.click('dialog .danger', 'Remove the second factor');
+      await studio.page.until(`document.querySelector('.panel > .state').textContent === 'Enabled'`);
+      await studio.visit('/studio/users/01890000-0000-7000-8000-000000000000', '.page > .empty');
+      expect(await studio.texts('.page > .empty')).toEqual(['No user has this id.']);
     });
 
     test('a new user is invited, and a taken address is reported', async () => {
@@ -53,7 +72,7 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       await submit('.account-form');
       await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Created.')`);
       await studio.visit(`/studio/users?email=${encodeURIComponent(email)}`, '.accounts td');
-      expect(await studio.texts('.accounts td')).toEqual([email, 'no', 'member']);
+      expect(await studio.texts('.accounts td')).toEqual([email, 'Enabled', 'no', 'member']);
       await studio.fill({ email });
       await submit('.account-form');
       await studio.until('.account-form .problem');

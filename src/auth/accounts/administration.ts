@@ -13,6 +13,7 @@ import { type AuditQuery, type AuditRow, type RequestClient, readAudit, recordAu
 import type { Caller } from '../caller.ts';
 import type { SecondFactors } from '../factors/second-factors.ts';
 import type { SessionRow } from '../sessions/sessions.ts';
+import { type AccountQuery, type ListedAccount, readAccounts } from './account-list.ts';
 import type { AccountParts } from './accounts.ts';
 import { checkEmail } from './email-address.ts';
 import { moveAccount } from './email-change.ts';
@@ -226,6 +227,10 @@ export class Administration {
     });
     await authenticator.userChanged(id);
     return changed;
+  }
+
+  accounts(query: AccountQuery): Promise<readonly ListedAccount[]> {
+    return readAccounts(this.#parts.db, query);
   }
 
   audit(query: AuditQuery): Promise<readonly AuditRow[]> {

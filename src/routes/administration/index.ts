@@ -6,6 +6,7 @@ import { disableUser } from './disable-user.ts';
 import { enableUser } from './enable-user.ts';
 import { endUserSessions } from './end-user-sessions.ts';
 import { inviteUser } from './invite-user.ts';
+import { listAccounts } from './list-accounts.ts';
 import { listInvites } from './list-invites.ts';
 import { listUserSessions } from './list-user-sessions.ts';
 import { readAuditTrail } from './read-audit.ts';
@@ -17,6 +18,7 @@ import { setUp } from './set-up.ts';
 export const administrationRoutes: readonly DescribedRoute[] = [
   setUp,
   addUser,
+  listAccounts,
   inviteUser,
   listInvites,
   removeInvite,

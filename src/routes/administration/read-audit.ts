@@ -2,7 +2,7 @@ import type { OperationParameter } from '../../describe/operation.ts';
 import { ID_SCHEMA, object, type Shape, TEXT, TIMESTAMP } from '../../describe/operation.ts';
 import { parseString, parseUuid } from '../../policy/values.ts';
 import { route } from '../define-route.ts';
-import { intParameter, parametersOf } from '../query-parameters.ts';
+import { intParameter, limitParameter, parametersOf } from '../query-parameters.ts';
 
 const [DEFAULT_LIMIT, MAX_LIMIT] = [20, 100];
 
@@ -31,12 +31,7 @@ const AUDIT_PARAMETERS: readonly OperationParameter[] = [
   { name: 'user', in: 'query', description: 'Only events of this user, by id.', schema: ID_SCHEMA },
   { name: 'event', in: 'query', description: 'Only events of this kind.', schema: TEXT },
   { name: 'before', in: 'query', description: 'Only events before the one with this id.', schema: ID_SCHEMA },
-  {
-    name: 'limit',
-    in: 'query',
-    description: 'The number of events.',
-    schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
-  },
+  limitParameter('The number of events.', { most: MAX_LIMIT, otherwise: DEFAULT_LIMIT }),
 ];
 
 export const readAuditTrail = route({

@@ -18,14 +18,15 @@ interface UserPanelProps {
   readonly onChange: () => void;
 }
 
+/** Does the work, shows its problem or the message, and reports the change. */
+type RunAction = (work: Promise<unknown>, message: string) => Promise<void>;
+
 export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
-  const { id, email, roles = [] } = account;
+  const { id, email, roles, disabled: isDisabled, second_factor: hasFactor } = account;
   const [problem, setProblem] = useState<ShownProblem>();
-  const [asked, setAsked] = useState<keyof typeof CONFIRMED_ACTIONS>();
   const [version, setVersion] = useState(0);
-  const run = async (work: Promise<unknown>, message: string): Promise<void> => {
+  const run: RunAction = async (work, message) => {
     setProblem(undefined);
-    setAsked(undefined);
     try {
       await work;
       showToast(message);
@@ -35,7 +36,6 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
       setProblem(noteProblem(error));
     }
   };
-  const off = offWhileReadOnly();
   return (
     <section class="panel" aria-label={email}>
       <h2>
@@ -45,36 +45,54 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
         <a href={pathTo('data', 'users', { record: id })}>{wording.openRecord}</a>{' '}
         <a href={pathTo('audit', undefined, { user: id })}>{wording.audit}</a>
       </p>
+      <p class="state">
+        {isDisabled ? wording.isDisabledHint : wording.isEnabled}
+        {hasFactor && ` · ${wording.hasSecondFactor}`}
+      </p>
       {problem !== undefined && <ProblemNote problem={problem} />}
       <RoleForm chosen={roles} onRoles={(chosen) => void run(setRoles(id, chosen), wording.saved)} />
       <SessionTable key={version} id={id} />
-      <div class="actions">
-        <button type="button" {...off} onClick={() => void run(endSessionsOf(id), wording.sessionsEnded)}>
-          {wording.endSessions}
-        </button>
-        <button type="button" {...off} onClick={() => void run(actOn(id, 'password-reset'), wording.resetSent)}>
-          {wording.sendReset}
-        </button>
-        <button type="button" {...off} onClick={() => void run(actOn(id, 'enable'), wording.enabled)}>
-          {wording.enable}
-        </button>
-        {(['second-factor/reset', 'disable'] as const).map((action) => (
-          <button key={action} type="button" class="danger" {...off} onClick={() => setAsked(action)}>
-            {CONFIRMED_ACTIONS[action].word}
-          </button>
-        ))}
-      </div>
+      <AccountActions account={account} onRun={run} />
+    </section>
+  );
+}
+
+interface AccountActionsProps {
+  readonly account: Account;
+  readonly onRun: RunAction;
+}
+
+function AccountActions({ account, onRun }: AccountActionsProps): JSX.Element {
+  const { id, disabled: isDisabled, second_factor: hasFactor } = account;
+  const [asked, setAsked] = useState<keyof typeof CONFIRMED_ACTIONS>();
+  const button = (word: string, act: () => void, name?: 'danger'): JSX.Element => (
+    <button type="button" class={name} {...offWhileReadOnly()} onClick={act}>
+      {word}
+    </button>
+  );
+  const asking = (action: keyof typeof CONFIRMED_ACTIONS): JSX.Element =>
+    button(CONFIRMED_ACTIONS[action].word, () => setAsked(action), 'danger');
+  const confirm = (action: keyof typeof CONFIRMED_ACTIONS): void => {
+    setAsked(undefined);
+    void onRun(actOn(id, action), CONFIRMED_ACTIONS[action].done);
+  };
+  return (
+    <div class="actions">
+      {button(wording.endSessions, () => void onRun(endSessionsOf(id), wording.sessionsEnded))}
+      {button(wording.sendReset, () => void onRun(actOn(id, 'password-reset'), wording.resetSent))}
+      {hasFactor && asking('second-factor/reset')}
+      {isDisabled ? button(wording.enable, () => void onRun(actOn(id, 'enable'), wording.enabled)) : asking('disable')}
       {asked !== undefined && (
         <ConfirmDialog
           title={CONFIRMED_ACTIONS[asked].title}
           action={CONFIRMED_ACTIONS[asked].word}
-          onConfirm={() => void run(actOn(id, asked), CONFIRMED_ACTIONS[asked].done)}
+          onConfirm={() => confirm(asked)}
           onClose={() => setAsked(undefined)}
         >
           <p>{CONFIRMED_ACTIONS[asked].hint}</p>
         </ConfirmDialog>
       )}
-    </section>
+    </div>
   );
 }
 

@@ -1,11 +1,13 @@
 /** The requests of administration. */
-import { service, transport } from '../../data/api-service.ts';
+import { transport } from '../../data/api-service.ts';
 
 export interface Account {
   readonly id: string;
   readonly email: string;
-  readonly email_verified?: boolean;
-  readonly roles?: readonly string[];
+  readonly disabled: boolean;
+  readonly email_verified: boolean;
+  readonly second_factor: boolean;
+  readonly roles: readonly string[];
 }
 export interface AccountSession {
   readonly id: string;
@@ -22,13 +24,33 @@ export interface Invitation {
   readonly expires_at: string;
 }
 
-const MOST_SHOWN = 50;
+const ACCOUNT_LIST = '/api/auth/users';
+const ACCOUNTS_OF_A_PAGE = 50;
 
-export async function findAccounts(text: string): Promise<readonly Account[]> {
-  const filter = text === '' ? {} : { filter: `email starts with ${JSON.stringify(text.toLowerCase())}` };
-  const { data } = await service.collection('users').query({ limit: MOST_SHOWN, ...filter });
-  return data as unknown as readonly Account[];
+export interface FoundAccounts {
+  readonly accounts: readonly Account[];
+  readonly hasMore: boolean;
 }
+
+/** `email`: the beginning of the address. */
+export async function findAccounts(email: string, pages: number): Promise<FoundAccounts> {
+  const accounts: Account[] = [];
+  for (let page = 0; page < pages; page++) {
+    const query = { email: email || undefined, after: accounts.at(-1)?.email, limit: ACCOUNTS_OF_A_PAGE };
+    const found = await fetchAccounts(query);
+    accounts.push(...found);
+    if (found.length < ACCOUNTS_OF_A_PAGE) return { accounts, hasMore: false };
+  }
+  return { accounts, hasMore: true };
+}
+
+/** Undefined: no user has the id. */
+export const accountOf = async (user: string): Promise<Account | undefined> => (await fetchAccounts({ user }))[0];
+
+const fetchAccounts = async (
+  query: Readonly<Record<string, string | number | undefined>>,
+): Promise<readonly Account[]> =>
+  (await transport.json<{ readonly data: readonly Account[] }>(ACCOUNT_LIST, { query })).data;
 
 const pathOf = (id: string, rest: string): string => `/api/users/${encodeURIComponent(id)}/${rest}`;
 
@@ -60,6 +82,11 @@ export const removeInvitation = (id: string): Promise<unknown> =>
 export const invite = (email: string, roles: readonly string[]): Promise<unknown> =>
   transport.send('/api/users/invite', { method: 'POST', body: { email, roles } });
 
-export const addAccount = async (email: string, roles: readonly string[]): Promise<Account> =>
-  (await transport.json<{ readonly user: Account }>('/api/auth/users', { method: 'POST', body: { email, roles } }))
-    .user;
+/** → the id. */
+export const addAccount = async (email: string, roles: readonly string[]): Promise<string> =>
+  (
+    await transport.json<{ readonly user: Pick<Account, 'id'> }>(ACCOUNT_LIST, {
+      method: 'POST',
+      body: { email, roles },
+    })
+  ).user.id;

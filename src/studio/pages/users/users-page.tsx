@@ -1,49 +1,77 @@
 /** The accounts: find one by its email, make one, open one. */
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
-import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import type { ShownProblem } from '../../data/problem-words.ts';
+import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { CreateForm } from '../../parts/create-form.tsx';
-import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { Invitations } from './invitations.tsx';
 import { RoleChoice } from './role-choice.tsx';
 import { UserPanel } from './user-panel.tsx';
-import { type Account, actOn, addAccount, findAccounts } from './user-requests.ts';
-
-type AccountsState = { readonly accounts: readonly Account[] } | { readonly problem: ShownProblem } | undefined;
+import { type Account, accountOf, actOn, addAccount, findAccounts } from './user-requests.ts';
 
 export function UsersPage(): JSX.Element {
   const { subject, query } = address.value;
   const text = query.get('email') ?? '';
-  const [state, setState] = useState<AccountsState>();
   const [version, setVersion] = useState(0);
-  useEffect(() => {
-    let isCurrent = true;
-    findAccounts(text).then(
-      (accounts) => isCurrent && setState({ accounts }),
-      (error) => isCurrent && setState({ problem: noteProblem(error) }),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [text, version]);
-  const chosen =
-    state !== undefined && 'accounts' in state ? state.accounts.find(({ id }) => id === subject) : undefined;
+  const change = (): void => setVersion(version + 1);
   return (
     <main id="content" class="page" tabIndex={-1}>
       <h1>{wording.users}</h1>
       <AccountSearch text={text} />
-      {state === undefined && <p class="loading">{wording.loading}</p>}
-      {state !== undefined && 'problem' in state && <ProblemNote problem={state.problem} />}
-      {state !== undefined && 'accounts' in state && <AccountTable accounts={state.accounts} chosen={subject} />}
-      {chosen !== undefined && <UserPanel key={chosen.id} account={chosen} onChange={() => setVersion(version + 1)} />}
-      <NewAccount onMade={() => setVersion(version + 1)} />
+      <FoundAccountTable key={text} text={text} version={version} chosen={subject} />
+      {subject !== undefined && <ChosenAccount key={subject} id={subject} version={version} onChange={change} />}
+      <NewAccount onMade={change} />
       <Invitations />
     </main>
+  );
+}
+
+interface FoundAccountTableProps {
+  readonly text: string;
+  readonly version: number;
+  readonly chosen: string | undefined;
+}
+
+function FoundAccountTable({ text, version, chosen }: FoundAccountTableProps): JSX.Element {
+  const [pages, setPages] = useState(1);
+  const answer = useAnswer(`${version} ${pages}`, () => findAccounts(text, pages));
+  return (
+    <Answered answer={answer}>
+      {({ accounts, hasMore }) => (
+        <>
+          <AccountTable accounts={accounts} chosen={chosen} />
+          {hasMore && (
+            <button type="button" onClick={() => setPages(pages + 1)}>
+              {wording.moreUsers}
+            </button>
+          )}
+        </>
+      )}
+    </Answered>
+  );
+}
+
+interface ChosenAccountProps {
+  readonly id: string;
+  readonly version: number;
+  readonly onChange: () => void;
+}
+
+function ChosenAccount({ id, version, onChange }: ChosenAccountProps): JSX.Element {
+  const answer = useAnswer(String(version), () => accountOf(id));
+  return (
+    <Answered answer={answer}>
+      {(account) =>
+        account === undefined ? (
+          <p class="empty">{wording.noUser}</p>
+        ) : (
+          <UserPanel account={account} onChange={onChange} />
+        )
+      }
+    </Answered>
   );
 }
 
@@ -74,16 +102,21 @@ interface AccountTableProps {
 function AccountTable({ accounts, chosen }: AccountTableProps): JSX.Element {
   if (accounts.length === 0) return <p class="empty">{wording.noUsers}</p>;
   return (
-    <ScrollTable label={wording.users} class="accounts" titles={[wording.email, wording.verified, wording.roles]}>
-      {accounts.map(({ id, email, email_verified: isVerified, roles }) => (
+    <ScrollTable
+      label={wording.users}
+      class="accounts"
+      titles={[wording.email, wording.state, wording.verified, wording.roles]}
+    >
+      {accounts.map(({ id, email, email_verified: isVerified, disabled: isDisabled, roles }) => (
         <tr key={id} class={id === chosen ? 'chosen' : undefined}>
           <td>
             <a href={pathTo('users', id)} aria-current={id === chosen ? 'true' : undefined}>
               <bdi>{email}</bdi>
             </a>
           </td>
-          <td>{isVerified === true ? wording.yes : wording.no}</td>
-          <td>{roles?.join(', ')}</td>
+          <td>{isDisabled ? wording.isDisabled : wording.isEnabled}</td>
+          <td>{isVerified ? wording.yes : wording.no}</td>
+          <td>{roles.join(', ')}</td>
         </tr>
       ))}
     </ScrollTable>
@@ -93,8 +126,8 @@ function AccountTable({ accounts, chosen }: AccountTableProps): JSX.Element {
 /** Without a password: the user sets one by the mail. */
 function NewAccount({ onMade }: { readonly onMade: () => void }): JSX.Element {
   const create = async (given: FormData): Promise<void> => {
-    const made = await addAccount(String(given.get('email')).trim(), given.getAll('roles').map(String));
-    if (given.get('invite') !== null) await actOn(made.id, 'password-reset');
+    const id = await addAccount(String(given.get('email')).trim(), given.getAll('roles').map(String));
+    if (given.get('invite') !== null) await actOn(id, 'password-reset');
     showToast(wording.created);
     onMade();
   };
