@@ -8,14 +8,15 @@ import { type Pin, provenPins } from '../analyse/routing.ts';
 import { enumMet } from '../check/warnings/enum-values.ts';
 import { type FactsOf, factsOf, isOfOneValue, isValueTest, type ValueTest } from '../column-facts.ts';
 import type { Condition, Exists } from '../condition.ts';
-import { STORED_ROOTS } from '../condition.ts';
+import { RECORD, STORED_ROOTS } from '../condition.ts';
 import type { Where } from '../emit/value-places.ts';
 import { requiredElement, whereOf } from '../emit/where.ts';
 import { isSeparable } from '../hoisting.ts';
 import { lower } from '../lower/lower.ts';
+import { and } from '../lower/simplify.ts';
 import { type Binding, type RequestPlan, requestPlanOf } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
-import type { Catalog, Checked, Verdict } from '../types.ts';
+import type { Catalog, CatalogRelation, Checked, Verdict } from '../types.ts';
 import type { Readable, Visibility } from '../visibility.ts';
 import { comparesOf, conjunctsOf, nodesOf } from '../visit.ts';
 
@@ -161,8 +162,29 @@ interface PrintedFilter {
 }
 export const NO_LISTS: ReadonlySet<Exists> = new Set();
 
+type LinkTestCondition = Exists & { readonly relation: CatalogRelation; readonly condition: ValueTest };
+
+/** The record has a link to the one that the caller names by its id. */
+function isLinkTest(part: Condition): part is LinkTestCondition {
+  if (part.kind !== 'exists' || part.negated || part.by !== 'owner' || part.relation.kind !== 'many_to_many')
+    return false;
+  const { key, guard, source, condition, colocated } = part;
+  const isOfRecord = key.kind === 'column' && key.source.id === RECORD.id && colocated === undefined;
+  if (!isOfRecord || guard?.via !== undefined) return false;
+  return isValueTest(condition, source.id) && isOfOneValue(condition) && condition.left.name === 'id';
+}
+
 /** Process-wide: no two lowered filters have one number. */
 let made = 0;
+
+/** A conjunct that requires a link to the record of an id, and the others. */
+interface LinkTest {
+  readonly relation: string;
+  /** The id of the linked record. */
+  readonly id: ValueTest;
+  /** Undefined: the filter has this conjunct alone. */
+  readonly rest: LoweredFilter | undefined;
+}
 
 /** INVARIANT: depends on nothing of a caller but the verdicts. */
 export class LoweredFilter {
@@ -178,6 +200,7 @@ export class LoweredFilter {
   readonly listTests: readonly ValueTest[];
   /** Undefined: the values of its columns tell how many records match. */
   readonly opacity: Opacity | undefined;
+  #link: LinkTest | null | undefined;
   readonly #verdicts: readonly AskedVerdict[];
   readonly #dependsOnCaller: boolean;
   /** The key is the alias of the row, whether the tenant is a value, and the text of its time. */
@@ -194,6 +217,26 @@ export class LoweredFilter {
     this.#verdicts = verdicts;
     this.isOpen = verdicts.every(({ verdict }) => verdict === 'allow');
     this.#dependsOnCaller = verdicts.some(({ verdict }) => verdict === 'depends');
+  }
+
+  /** The first link test, which depends on no rule but that of the linked records. Undefined: it has none. */
+  get link(): LinkTest | undefined {
+    this.#link ??= this.#linkTest() ?? null;
+    return this.#link ?? undefined;
+  }
+
+  #linkTest(): LinkTest | undefined {
+    const parts = conjunctsOf(this.cond);
+    const found = parts.find((part) => isLinkTest(part));
+    if (found === undefined) return undefined;
+    const { from, relation, condition } = found;
+    const isHidden = this.#verdicts.some(
+      ({ collection, member, verdict }) => collection === from && member === relation.name && verdict !== 'allow',
+    );
+    if (isHidden) return undefined;
+    const others = parts.filter((part) => part !== found);
+    const rest = others.length === 0 ? undefined : new LoweredFilter(this.signature, and(others), this.#verdicts);
+    return { relation: relation.name, id: condition, rest };
   }
 
   /** Returns true if lowering for this caller gives the same condition. */

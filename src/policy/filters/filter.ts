@@ -259,6 +259,14 @@ export interface PlacedFilter<Request> {
   readonly isLookedUp?: boolean;
 }
 
+export interface RequiredLink {
+  /** A many_to_many of the record. */
+  readonly relation: string;
+  readonly id: string;
+  /** Undefined: the filter asks for nothing else. */
+  readonly rest: AskedFilter | undefined;
+}
+
 /** A filter of one request. */
 export class AskedFilter {
   /** Filters of one shape have the same SQL but for its values, for callers whose rules have the same SQL. */
@@ -299,6 +307,17 @@ export class AskedFilter {
   /** It searches or reads other records, so that the values of columns do not tell how many records match. */
   get opacity(): Opacity | undefined {
     return this.#lowered.opacity;
+  }
+
+  /** A link to a record that every matching record has, and the rest of the filter. Undefined: it requires none. */
+  get link(): RequiredLink | undefined {
+    const { link } = this.#lowered;
+    if (link === undefined) return undefined;
+    const { readJson, readStored = readJson } = scalarOf(link.id.left.type);
+    const [id] = valuesOfTest(link.id, this.values);
+    if (readStored(id) === undefined) return undefined;
+    const rest = link.rest && new AskedFilter(link.rest, this.values, this.#visibility);
+    return { relation: link.relation, id: String(id), rest };
   }
 
   /** The related rows that it looks up for each record, with those of the caller's rules on them. */

@@ -3,7 +3,6 @@
  * plans that the database would make for both.
  */
 import { type ExpectedPlan, planOf } from '../../database/planner.ts';
-import type { AskedFilter } from '../../policy/filters/filter.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import { scopeOf } from '../scope.ts';
@@ -19,9 +18,10 @@ export async function estimatedFilter(
   { filters, permit }: Pick<BoundList, 'filters' | 'permit'>,
 ): Promise<OpaqueFilter | undefined> {
   const { collection } = access;
-  const filter: AskedFilter = filters.at(-1)!;
-  const { opacity } = filter;
-  if (opacity === undefined || !store.pages.isLarge(collection, opacity, filter.lookUps)) return undefined;
+  const filter = filters.at(-1);
+  const opacity = filter?.opacity;
+  if (filter === undefined || opacity === undefined || !store.pages.isLarge(collection, opacity, filter.lookUps))
+    return undefined;
   const reader = store.readerFor(access);
   const found = filters.map((each) => each.where('t'));
   const planned = (conditions: readonly Sql[]): Promise<PlanNode> => {

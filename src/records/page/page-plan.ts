@@ -47,7 +47,14 @@ import {
 } from './keyset.ts';
 import { NO_CHOICE, type PageChoice, type PageWay, type RangeWay } from './page-planner.ts';
 import type { OpaqueFilter, PageQuestion } from './page-question.ts';
-import { isTargetReadable, linkedRows, linkFilterOf, type RelatedFilter, relatedCondition } from './related-filters.ts';
+import {
+  isTargetReadable,
+  linkedRows,
+  linkFilterOf,
+  linkFilterTo,
+  type RelatedFilter,
+  relatedCondition,
+} from './related-filters.ts';
 import { unindexedUses } from './unindexed-uses.ts';
 
 /** All filters must match. */
@@ -117,17 +124,22 @@ export function boundList(store: Store, access: AccessContext, request: ListRequ
 
   // The exact filters of the record's own members become one, `a = $0 and b = $1`
   const own = exact.filter((each): each is MemberValue => !isRelated(each));
-  const related = own.length === exact.length ? NO_RELATED_FILTERS : exact.filter(isRelated);
+  const named = own.length === exact.length ? NO_RELATED_FILTERS : exact.filter(isRelated);
   const place = { catalog: store.schema, collection: collection.name };
   const given = [...(own.length === 0 ? [] : [equalityFilter(own, place)]), ...(filter === undefined ? [] : [filter])];
-  const filters = given.map((each) => each.asked(access, visibilityOf(access)));
+  const asked = given.map((each) => each.asked(access, visibilityOf(access)));
+
+  // A link that the filter of a query requires is the exact filter of its relation
+  const link = filter && asked.at(-1)!.link;
+  const filters = link === undefined ? asked : [...asked.slice(0, -1), ...(link.rest === undefined ? [] : [link.rest])];
+  const related = link === undefined ? named : [...named, linkFilterTo(collection, link)];
 
   // The values that every matching record has decide parts of the list rule
   const facts: Row = Object.assign({}, ...filters.map((each) => each.facts));
   const listed = access.permit(collection.name, 'list');
   const tenant = listedTenant(access, facts);
   const permit = listed.given(store.isCluster ? { ...facts, ...tenantFact(access, tenant) } : facts);
-  const isOpen = listed.verdict === 'allow' && related.length === 0 && filters.every((each) => each.isOpen);
+  const isOpen = listed.verdict === 'allow' && named.length === 0 && asked.every((each) => each.isOpen);
   const settled = request.sort === undefined ? 0 : settledSorts(request.sort, facts);
   return { request, filters, related, permit, isOpen, tenant, settled };
 }
@@ -165,7 +177,7 @@ export function askedPage(
   const isFound = tests.some(({ isId }) => isId) || related.some(({ relation: { kind } }) => kind !== 'many_to_many');
   const choice = isFound ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId, order });
   // A plan for all values would expect the related rows of an average record
-  const isOpaque = filter !== undefined && filters.at(-1)!.opacity !== undefined;
+  const isOpaque = filter !== undefined && filters.at(-1)?.opacity !== undefined;
   const isGathered = choice.way?.kind === 'gathered';
   const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly || (isGathered && permit.consultsOthers);
   const isWhole = (request.count ?? 'none') !== 'none' || isGathered;

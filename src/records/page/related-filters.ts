@@ -1,5 +1,6 @@
 /** Conditions of filters that name a related record, which one look-up finds. */
-import type { HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
+import type { RequiredLink } from '../../policy/filters/filter.ts';
+import type { Collection, HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import { ident, join, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, readable, readableReference } from '../access-context.ts';
 import { recordKeyOf } from '../record-key.ts';
@@ -15,6 +16,12 @@ type LinkFilter = RelatedFilter & { readonly relation: ManyToMany };
 /** The first filter whose links a statement may start from. */
 export const linkFilterOf = (related: readonly RelatedFilter[]): LinkFilter | undefined =>
   related.find((filter): filter is LinkFilter => filter.relation.kind === 'many_to_many');
+
+export const linkFilterTo = ({ relations }: Collection, { relation, id }: RequiredLink): LinkFilter => ({
+  kind: 'any',
+  relation: relations.get(relation) as ManyToMany,
+  id,
+});
 
 /** `rows`: the listed records, named `t`. */
 export interface ListedRows {

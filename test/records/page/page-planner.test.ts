@@ -910,6 +910,46 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(expected.slice(0, 3).every((count) => count > 0)).toBe(true);
   });
 
+  it('a query whose filter requires a link starts from the links too, and shows what the exact filter does', async () => {
+    const status = world.schema.collections.get('notes')!.fields.get('status')!;
+    const draft: ExactFilter = { kind: 'field', field: status, value: 'draft' };
+    const cases: readonly (readonly [text: string, exact: readonly ExactFilter[]])[] = [
+      ['labels contains $half', [labelled('half')]],
+      ['any(labels as l, l.id = $rare)', [labelled('rare')]],
+      ['labels contains $secret', [labelled('secret')]],
+      ['status = "draft" and any(labels as l, l.id = $half)', [labelled('half'), draft]],
+      ['labels contains $half and labels contains $rare', [labelled('half'), labelled('rare')]],
+      ['labels contains $half and labels contains $secret', [labelled('half'), labelled('secret')]],
+    ];
+    for (const [text, exact] of cases) {
+      const params = Object.fromEntries([...labels].filter(([name]) => text.includes(`$${name}`)));
+      const { filter, issues } = compileFilter(text, { catalog: world.schema, collection: 'notes', params });
+      expect(issues).toEqual([]);
+      for (const caller of [ann, editor]) {
+        const plain = await page(caller, false, { exact, count: 'exact' });
+        for (const isByBranches of [false, true])
+          expect([text, await page(caller, isByBranches, { filter, count: 'exact' })]).toEqual([text, plain]);
+        await page(caller, false, { filter });
+        expect(sent.join().replaceAll(/\s+/g, ' ')).toContain('FROM "notes__labels" AS "l" JOIN "notes" AS "t" ON');
+      }
+    }
+  });
+
+  it('one that only may require a link, or requires that there is none, does not', async () => {
+    const params = { half: labels.get('half')! };
+    for (const text of ['labels contains $half or status = "draft"', 'not (labels contains $half)']) {
+      const { filter } = compileFilter(text, { catalog: world.schema, collection: 'notes', params });
+      await page(ann, false, { filter });
+      expect(sent.join()).not.toContain('AS "l" JOIN');
+    }
+    const { filter } = compileFilter('labels contains $half', {
+      catalog: world.schema,
+      collection: 'notes',
+      params: { half: null },
+    });
+    expect((await page(ann, false, { filter, count: 'exact' })).total).toBe(0);
+  });
+
   it('the pages of a list share few statements', async () => {
     const texts = new Set<string>();
     for (const offset of [0, 1, 5, 20, 21, 100, 150, 999, 1_000, 5_000, 9_000]) {
