@@ -56,6 +56,11 @@ const QUESTIONS: readonly Question[] = [
   { title: '… `tags_any=` of half of the records', collection: 'documents', filters: { tags_any: idOf(KIND.tag, 1) } },
   { title: '… `tags_any=` of one in 500', collection: 'documents', filters: { tags_any: idOf(KIND.tag, 2) } },
   { title: '… `tags_any=` of none', collection: 'documents', filters: { tags_any: idOf(KIND.tag, 999) } },
+  {
+    title: '… `tags contains` one of one in 500',
+    collection: 'documents',
+    filter: `tags contains "${idOf(KIND.tag, 2)}"`,
+  },
   { title: '… the newest first', collection: 'documents', sort: '-created_at' },
   { title: '… `ranked > 990`, by it', collection: 'documents', filter: 'ranked > 990', sort: 'ranked' },
   { title: 'own or of a team', collection: 'private_documents' },

@@ -246,6 +246,13 @@ const CASES: readonly Case[] = [
     filter: 'kind = "kind 1"',
     sort: '-kind',
   },
+  // Few rows have the first value of the order, and most have another one.
+  {
+    title: 'documents, the last kind first',
+    collection: 'documents',
+    filters: { sort: '-kind' },
+    best: `SELECT t.* FROM documents t WHERE ${isReadable('t')} ORDER BY t.kind COLLATE "C" DESC, t.id LIMIT 21`,
+  },
   {
     title: 'comments but one, the newest first',
     collection: 'comments',
