@@ -88,7 +88,7 @@ const MANY_KEYS = 5_000;
  * Lengths are rounded up to bound the number of statements: a longer range has the same first ids.
  * The lengths of the usual first pages are exact.
  */
-const RANGE_LENGTHS = [11, 21, 41, 61, 81, 101, 151, 201, 301, 501, 1_001, 2_001, 5_001, 10_001];
+const RANGE_LENGTHS = [2, 6, 11, 21, 41, 61, 81, 101, 151, 201, 301, 501, 1_001, 2_001, 5_001, 10_001];
 
 /** The longest usual first page. A longer page of unknown keys reads too many rows. */
 const SHORT = 101;

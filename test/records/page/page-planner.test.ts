@@ -726,12 +726,12 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     await page(ann, true);
     const lines = [
       'SELECT "t"."id" AS id FROM "notes" AS "t" WHERE "t"."owner_id" BETWEEN $1::uuid AND $2::uuid',
-      'ORDER BY t."owner_id", "t"."id" LIMIT 11::int8) UNION ALL (',
+      'ORDER BY t."owner_id", "t"."id" LIMIT 6::int8) UNION ALL (',
       'SELECT b.id FROM (SELECT key FROM',
       '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $3::uuid) AS k (key) GROUP BY key) AS k',
       'CROSS JOIN LATERAL (',
       'SELECT "t"."id" AS id FROM "notes" AS "t" WHERE t."team_id" BETWEEN k.key AND k.key',
-      'ORDER BY t."team_id", "t"."id" LIMIT 11::int8) AS b)))',
+      'ORDER BY t."team_id", "t"."id" LIMIT 6::int8) AS b)))',
       'ORDER BY "t"."id" LIMIT $4::int8 OFFSET $5::int8',
     ];
     const [text] = sent.map((each) => each.replaceAll(/\s+/g, ' '));
