@@ -56,6 +56,37 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       );
     });
 
+    test('a reference to a file takes an upload, with its progress', async () => {
+      await studio.visit('/studio/data/covers', '.toolbar');
+      await studio.click('.toolbar button', 'New record');
+      const document = await create('With a cover');
+      await studio.until('.record-form input[type=file]');
+      await studio.page.evaluate(`(() => {
+        globalThis.progressed = false;
+        new MutationObserver(() => { progressed ||= document.querySelector('.uploads progress') !== null; })
+          .observe(document.body, { childList: true, subtree: true });
+        const files = new DataTransfer();
+        files.items.add(new File(['x'.repeat(2_000_000)], 'cover.txt', { type: 'text/plain' }));
+        const field = document.querySelector('.record-form input[type=file]');
+        field.files = files.files;
+        field.dispatchEvent(new Event('change', { bubbles: true }));
+      })()`);
+      await studio.page.until(
+        `[...document.querySelectorAll('.reference-box input')].some(({ value }) => value === 'cover.txt')`,
+      );
+      expect(await studio.page.evaluate('progressed')).toBe(true);
+      expect(await studio.faults()).toEqual([]);
+      await studio.page.evaluate(`document.querySelector('.reference-box input').focus()`);
+      await studio.page.send('Input.insertText', { text: document });
+      await studio.press('Tab');
+      await save();
+      await studio.until('.record dl');
+      const id = await studio.page.evaluate<string>(`new URLSearchParams(location.search).get('record')`);
+      const { image, document: covered } = (await ann!.client.get(`/api/covers/${id}`)).body.data;
+      expect(covered).toBe(document);
+      expect((await ann!.client.get(`/api/files/${image}`)).body.data.name).toBe('cover.txt');
+    });
+
     test('a draft outlives a reload, is saved with If-Match, and is undone by Ctrl+Z', async () => {
       const id = await create('Before');
       await openEdit(id);
@@ -83,6 +114,8 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       await ann!.client.patch(`/api/documents/${id}`, { data: { title: 'Theirs', score: 2 } });
       await save();
       await studio.until('.conflict table');
+      // The form is longer than the window.
+      await studio.page.until(`document.activeElement.matches('.conflict')`);
       expect(await studio.texts('.conflict tbody tr')).toEqual(['titleMineTheirs', 'scoreunchanged2']);
       expect(await studio.faults()).toEqual([]);
       expect((await read(id)).title).toBe('Theirs');

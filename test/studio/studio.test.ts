@@ -311,14 +311,60 @@ function inBrowser(service: TestService): void {
       await studio.press('k', 2);
       await studio.until('.palette[open]');
       await studio.press('t');
-      await studio.page.until(`document.querySelectorAll('[role=option]').length < 6`);
+      await studio.press('a');
+      await studio.press('g');
+      await studio.page.until(`document.querySelectorAll('[role=option]').length === 1`);
+      expect(await studio.texts('[role=option]')).toEqual(['tags']);
       expect(await studio.faults()).toEqual([]);
       await studio.press('Escape');
+      await studio.page.until(`document.querySelector('.palette') === null`);
+      // Actions of the page and of the studio are there, too.
+      await studio.press('k', 2);
+      await studio.until('.palette[open]');
+      await studio.page.send('Input.insertText', { text: 'new rec' });
+      await studio.page.until(`document.querySelectorAll('[role=option]').length === 1`);
+      expect(await studio.texts('[role=option]')).toEqual(['New record (n)']);
+      await studio.press('Enter');
+      await studio.until('.record-form');
+      await studio.click('.record-form .actions button', 'Cancel');
+      await studio.page.evaluate('document.activeElement.blur()');
+      await studio.press('k', 2);
+      await studio.until('.palette[open]');
+      await studio.page.send('Input.insertText', { text: 'theme: dark' });
+      await studio.page.until(`document.querySelectorAll('[role=option]').length === 1`);
+      await studio.press('Enter');
+      await studio.page.until(`document.documentElement.dataset.theme === 'dark'`);
+      await studio.press('k', 2);
+      await studio.until('.palette[open]');
+      await studio.page.send('Input.insertText', { text: 'theme: system' });
+      await studio.page.until(`document.querySelectorAll('[role=option]').length === 1`);
+      await studio.press('Enter');
       await studio.page.until(`document.querySelector('.palette') === null`);
     });
 
     test('the grid fits into 360, 768 and 1440 pixels, in both themes', async () => {
       await studio.expectFits('/studio/data/documents?filter=score%20%3C%205', '.grid .rows .row');
+    });
+
+    test('the menu of columns lies in the window, and the list of keys has those of the grid', async () => {
+      for (const width of [360, 768, 1440]) {
+        await studio.size(width);
+        await studio.visit('/studio/data/documents', '.grid .rows .row');
+        await studio.click('.menu-button summary');
+        const isInside = `(() => {
+          const { left, right } = document.querySelector('.column-choice').getBoundingClientRect();
+          return [left >= 0, right <= innerWidth];
+        })()`;
+        expect([width, await studio.page.evaluate(isInside)]).toEqual([width, [true, true]]);
+      }
+      expect(await studio.faults()).toEqual([]);
+      await studio.page.evaluate('document.activeElement.blur()');
+      await studio.press('?');
+      await studio.until('dialog[open] kbd');
+      expect(await studio.texts('dialog kbd')).toEqual(
+        expect.arrayContaining(['Ctrl K', '?', 'n', '/', 'Enter', 'o', 'Space', 'Ctrl Space']),
+      );
+      await studio.press('Escape');
     });
 
     test('a session that ends leaves the page open and asks for a sign-in', async () => {

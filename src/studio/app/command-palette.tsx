@@ -1,19 +1,44 @@
-/** Ctrl+K: pages, collections, and records by their id. A combobox with a list (WAI-ARIA). */
+/** Ctrl+K: pages, collections, records by their id, and actions. A combobox with a list (WAI-ARIA). */
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.tsx';
 import { OptionList } from '../parts/option-list.tsx';
 import { wording } from '../wording.ts';
+import { areKeysShown } from './key-list.tsx';
 import { address, goTo, pathTo } from './page-address.ts';
+import { pageKeys } from './page-keys.ts';
 import { openPages } from './page-list.ts';
-import { schema } from './session-state.ts';
+import { type Theme, theme } from './preferences.ts';
+import { schema, signOut } from './session-state.ts';
+import { undoNewest } from './toasts.tsx';
 
 export const isPaletteOpen = signal(false);
 
 interface Goal {
   readonly title: string;
-  readonly path: string;
+  readonly run: () => void;
+}
+
+const goal = (title: string, path: string): Goal => ({ title, run: () => goTo(path) });
+
+/** The actions of the open page and of the studio, each with its key if it has one. */
+function actions(): readonly Goal[] {
+  const ofPage = Object.entries(wording.pageKeys).flatMap(([key, title]) => {
+    const run = pageKeys.get(key);
+    return run === undefined ? [] : [{ title: `${title} (${key})`, run }];
+  });
+  const themes = Object.entries(wording.themes).map(([name, title]) => ({
+    title: `${wording.theme}: ${title}`,
+    run: () => (theme.value = name as Theme),
+  }));
+  return [
+    ...ofPage,
+    { title: `${wording.undoKey} (Ctrl Z)`, run: () => void undoNewest() },
+    { title: `${wording.keys} (?)`, run: () => (areKeysShown.value = true) },
+    ...themes,
+    { title: wording.signOut, run: () => void signOut() },
+  ];
 }
 
 const isId = (text: string): boolean => /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(text);
@@ -23,11 +48,12 @@ function goalsOf(text: string): readonly Goal[] {
   if (isId(text)) {
     const current = address.value.subject;
     const ordered = collections.toSorted((a, b) => Number(b.name === current) - Number(a.name === current));
-    return ordered.map(({ name }) => ({ title: `${name} ${text}`, path: pathTo('data', name, { record: text }) }));
+    return ordered.map(({ name }) => goal(`${name} ${text}`, pathTo('data', name, { record: text })));
   }
   const all = [
-    ...openPages().map(({ name, title }) => ({ title, path: pathTo(name) })),
-    ...collections.map(({ name }) => ({ title: name, path: pathTo('data', name) })),
+    ...openPages().map(({ name, title }) => goal(title, pathTo(name))),
+    ...collections.map(({ name }) => goal(name, pathTo('data', name))),
+    ...actions(),
   ];
   return all.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase()));
 }
@@ -40,10 +66,11 @@ export function CommandPalette(): JSX.Element {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const goals = goalsOf(text.trim());
-  const follow = (goal: Goal | undefined): void => {
-    if (goal === undefined) return;
+  const follow = (chosen: Goal | undefined): void => {
+    if (chosen === undefined) return;
     closePalette();
-    goTo(goal.path);
+    // The dialog returns the focus first.
+    setTimeout(chosen.run);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter') follow(goals[at]);
@@ -73,7 +100,7 @@ export function CommandPalette(): JSX.Element {
       <OptionList
         id="goals"
         label={wording.go}
-        options={goals.map(({ path, title }) => ({ key: path, text: title }))}
+        options={goals.map(({ title }) => ({ key: title, text: title }))}
         at={at}
         onChoose={(i) => follow(goals[i])}
       />

@@ -51,7 +51,7 @@ export function StudioKeys(): JSX.Element {
     ['Ctrl Z', wording.undoKey],
     ['?', wording.keys],
     ...openPages().map(({ key, title }) => [`g ${key}`, title] as const),
-    ...Object.entries(wording.pageKeys),
+    ...Object.entries({ ...wording.pageKeys, ...wording.gridKeys }),
   ];
   return (
     <Dialog title={wording.keys} onClose={() => (areKeysShown.value = false)}>

@@ -93,7 +93,7 @@ export function IssueList({ id, text, issues, onText }: IssueListProps): JSX.Ele
     <ul id={id} class="issues" aria-live="polite">
       {issues.map(({ severity, message, span, fix }) => (
         <li key={`${span.start} ${message}`} class={severity}>
-          <strong>{wording.severities[severity]}</strong> <code>{text.slice(span.start, span.end)}</code> {message}{' '}
+          <strong>{wording.severities[severity]}</strong> <code>{text.slice(span.start, span.end)}</code>: {message}{' '}
           {fix !== undefined && (
             <button
               type="button"

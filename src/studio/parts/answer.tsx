@@ -42,10 +42,12 @@ export function useAnswer<T>(
 
 interface AnsweredProps<T> {
   readonly answer: Answer<T>;
+  /** Default: true. */
+  readonly isAsked?: boolean;
   readonly children: (value: T) => JSX.Element | null;
 }
 
-export function Answered<T>({ answer, children }: AnsweredProps<T>): JSX.Element | null {
-  if (answer === undefined) return <p class="loading">{wording.loading}</p>;
+export function Answered<T>({ answer, isAsked = true, children }: AnsweredProps<T>): JSX.Element | null {
+  if (answer === undefined) return isAsked ? <p class="loading">{wording.loading}</p> : null;
   return 'problem' in answer ? <ProblemNote problem={answer.problem} /> : children(answer.value);
 }

@@ -64,7 +64,9 @@ function plotOptions(box: HTMLElement, { shown, onPoint }: LineOptions): uPlot.O
 
 const plotDataOf = ([times, values]: TimeSeries): uPlot.AlignedData => [[...times], [...values]];
 
-function timesOf(_plot: uPlot, times: readonly number[], _axis: number, _space: number, seconds: number): string[] {
+function timesOf(plot: uPlot, times: readonly number[], _axis: number, _space: number, seconds: number): string[] {
+  // A single value has no span of time.
+  if (plot.data[0].length === 1) return times.map(() => '');
   const second = seconds < 60 ? '2-digit' : undefined;
   return times.map((time) => clockTime(time, second));
 }

@@ -7,11 +7,11 @@ import { showToast } from '../../app/toasts.tsx';
 import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service, transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { FileUpload } from '../../parts/file-upload.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import type { StudioRecord } from '../data/record-query.ts';
 import { recordsSeenBy } from '../data/viewed-records.ts';
-import { FileUpload } from './file-upload.tsx';
 import { FileUsageLine, shownSize } from './file-usage.tsx';
 
 interface StoredFile {

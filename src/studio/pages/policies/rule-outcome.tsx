@@ -65,7 +65,7 @@ export function RuleOutcome({ collection, set, drafted }: RuleOutcomeProps): JSX
         </a>
       </div>
       {isBroken && <p class="hint">{wording.mendFirst}</p>}
-      <Answered answer={answer}>
+      <Answered answer={answer} isAsked={!isBroken}>
         {(explanation) => <ExplanationView question={question} explanation={explanation} member={set.member} />}
       </Answered>
     </section>

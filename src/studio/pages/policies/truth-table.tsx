@@ -70,7 +70,14 @@ function DecidedTable({ collection, set, drafted, columns, asked }: DecidedTable
   const key = JSON.stringify(question);
   const ask = async () => ({ callers, columns, rows: await askMatrix(question) });
   const answer = useAnswer(key, ask, { afterMs: ASK_AFTER_MS, isAsked: !isBroken });
-  return <Answered answer={answer}>{(table) => <MatrixTable collection={collection} set={set} {...table} />}</Answered>;
+  return (
+    <>
+      {isBroken && <p class="hint">{wording.mendFirst}</p>}
+      <Answered answer={answer} isAsked={!isBroken}>
+        {(table) => <MatrixTable collection={collection} set={set} {...table} />}
+      </Answered>
+    </>
+  );
 }
 
 interface MatrixTableProps {

@@ -1,6 +1,6 @@
 /** Two versions side by side: another user changed the record after the form was opened. */
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
 import { ProblemNote } from '../../../parts/problem-note.tsx';
 import { ScrollTable } from '../../../parts/scroll-table.tsx';
@@ -21,7 +21,10 @@ interface ConflictTableProps {
 
 export function ConflictTable({ collection, before, draft, onOver, onStored }: ConflictTableProps): JSX.Element {
   const [open, setOpen] = useState<OpenRecord>();
+  const section = useRef<HTMLDivElement>(null);
   useEffect(() => void openRecord(collection, String(before.id)).then(setOpen), []);
+  // The form may be longer than the window.
+  useEffect(() => section.current?.focus(), [open]);
   if (open === undefined) return <p class="loading">{wording.loading}</p>;
   if ('problem' in open) return <ProblemNote problem={open.problem} />;
   const mine = dataOf(collection, draft);
@@ -30,7 +33,7 @@ export function ConflictTable({ collection, before, draft, onOver, onStored }: C
     .filter(({ name }) => name !== 'updated_at')
     .filter(({ name }) => name in mine || JSON.stringify(record[name]) !== JSON.stringify(before[name]));
   return (
-    <div class="problem conflict" role="alert">
+    <div ref={section} class="problem conflict" role="alert" tabIndex={-1}>
       <p>{wording.conflict}</p>
       <ScrollTable label={wording.conflict} titles={[wording.field, wording.mine, wording.stored]}>
         {names.map(({ name, type }) => (

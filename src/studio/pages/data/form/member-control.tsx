@@ -3,6 +3,7 @@ import type { JSX, TargetedInputEvent } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { collectionNamed } from '../../../app/session-state.ts';
 import type { ServedField, ServedRelation } from '../../../data/schema-answer.ts';
+import { FileUpload } from '../../../parts/file-upload.tsx';
 import { wording } from '../../../wording.ts';
 import type { StudioRecord } from '../record-query.ts';
 import { controlTextOf, type FormDraft, type FormMember, linkedIdsOf } from './form-draft.ts';
@@ -149,21 +150,30 @@ function ReferenceControl(props: RelationControlProps): JSX.Element {
   const target = record?.expand?.[name] as StudioRecord | null | undefined;
   const known = target ? recordTitleOf(collectionNamed(collection), target) : undefined;
   const given = draft[name] as string | null | undefined;
+  const choose = (value: string | null, title: string | undefined): void => {
+    setChosen(title);
+    onDraft(value);
+  };
   return (
-    <ReferenceBox
-      id={id}
-      collection={collection}
-      value={given === undefined ? controlTextOf(relation, record?.[name]) : given}
-      title={given === undefined ? known : chosen}
-      isDisabled={isForbidden}
-      isInvalid={problem !== undefined}
-      onChoose={(value, title) => {
-        setChosen(title);
-        onDraft(value);
-      }}
-    />
+    <>
+      <ReferenceBox
+        id={id}
+        collection={collection}
+        value={given === undefined ? controlTextOf(relation, record?.[name]) : given}
+        title={given === undefined ? known : chosen}
+        isDisabled={isForbidden}
+        isInvalid={problem !== undefined}
+        onChoose={choose}
+      />
+      {collection === UPLOADED && (
+        <FileUpload isSingle isDisabled={isForbidden} onUploaded={(file) => choose(file.id, file.name)} />
+      )}
+    </>
   );
 }
+
+/** The collection whose records are made by uploads. */
+const UPLOADED = 'files';
 
 /** The linked records as a list, with a box that adds one. */
 function LinksControl(props: RelationControlProps): JSX.Element {

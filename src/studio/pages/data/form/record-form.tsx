@@ -114,7 +114,11 @@ function FormActions({ isDisabled, onCancel }: FormActionsProps): JSX.Element {
   );
 }
 
-/** The first control that the service rejects. */
+/** The first control that the service rejects; else the problem comes into view. */
 const focusInvalid = (): void => {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('.record-form [aria-invalid="true"]')?.focus());
+  requestAnimationFrame(() => {
+    const invalid = document.querySelector<HTMLElement>('.record-form [aria-invalid="true"]');
+    if (invalid !== null) invalid.focus();
+    else document.querySelector('.record-form .problem')?.scrollIntoView({ block: 'nearest' });
+  });
 };

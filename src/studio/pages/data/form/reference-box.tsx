@@ -83,9 +83,9 @@ export function ReferenceBox(props: ReferenceBoxProps): JSX.Element {
     event.stopPropagation();
   };
   const leave = (): void => {
-    // A text that was not chosen is an id, or nothing.
+    // A text that was not chosen is an id, or nothing. A list that is late, or cannot be read, finds nothing.
     if (text?.trim() === '') onChoose(null, undefined);
-    else if (text !== undefined && found?.length === 0) onChoose(text.trim(), undefined);
+    else if (text !== undefined && (found ?? []).length === 0) onChoose(text.trim(), undefined);
     choose(undefined);
   };
   return (

@@ -1,12 +1,12 @@
 /** Uploads with their progress; a refusal stays beside its name. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { noteProblem } from '../../app/session-state.ts';
-import { greyReason, isWritingOn } from '../../app/viewed-caller.ts';
-import { service } from '../../data/api-service.ts';
-import type { ShownProblem } from '../../data/problem-words.ts';
-import { ProblemNote } from '../../parts/problem-note.tsx';
-import { wording } from '../../wording.ts';
+import { noteProblem } from '../app/session-state.ts';
+import { greyReason, isWritingOn } from '../app/viewed-caller.ts';
+import { service } from '../data/api-service.ts';
+import type { ShownProblem } from '../data/problem-words.ts';
+import { wording } from '../wording.ts';
+import { ProblemNote } from './problem-note.tsx';
 
 interface Sending {
   readonly name: string;
@@ -15,7 +15,19 @@ interface Sending {
   readonly problem?: ShownProblem;
 }
 
-export function FileUpload({ onUploaded }: { readonly onUploaded: () => void }): JSX.Element {
+interface UploadedFile {
+  readonly id: string;
+  readonly name: string;
+}
+interface FileUploadProps {
+  /** The control takes one file. */
+  readonly isSingle?: boolean;
+  readonly isDisabled?: boolean;
+  readonly onUploaded: (file: UploadedFile) => void;
+}
+
+/** The uploads under way and those that failed, and a way to begin one. */
+function useUploads(onUploaded: FileUploadProps['onUploaded']) {
   const [sending, setSending] = useState<Readonly<Record<number, Sending>>>({});
   const note = (key: number, change: Partial<Sending> & Pick<Sending, 'name'>): void =>
     setSending((before) => ({ ...before, [key]: { share: 0, ...before[key], ...change } }));
@@ -23,18 +35,25 @@ export function FileUpload({ onUploaded }: { readonly onUploaded: () => void }):
     const { name } = file;
     note(key, { name });
     try {
-      await service.upload(file, {
+      const stored = await service.upload(file, {
         onProgress: ({ sent, total }) => note(key, { name, share: sent / Math.max(1, total) }),
       });
       setSending(({ [key]: _, ...others }) => others);
-      onUploaded();
+      onUploaded(stored as unknown as UploadedFile);
     } catch (error) {
       note(key, { name, problem: noteProblem(error) });
     }
   };
+  return [sending, send] as const;
+}
+
+export function FileUpload({ isSingle = false, isDisabled = false, onUploaded }: FileUploadProps): JSX.Element {
+  const isOff = isDisabled || !isWritingOn.value;
+  const [sending, send] = useUploads(onUploaded);
   const sendAll = (list: FileList | null | undefined): void => {
-    if (!isWritingOn.value) return;
-    for (const [i, file] of [...(list ?? [])].entries()) void send(file, Date.now() * 100 + i);
+    if (isOff) return;
+    for (const [i, file] of [...(list ?? [])].slice(0, isSingle ? 1 : undefined).entries())
+      void send(file, Date.now() * 100 + i);
   };
   return (
     <>
@@ -47,11 +66,11 @@ export function FileUpload({ onUploaded }: { readonly onUploaded: () => void }):
           sendAll(event.dataTransfer?.files);
         }}
       >
-        {wording.dropFiles}
+        {isSingle ? wording.dropFile : wording.dropFiles}
         <input
           type="file"
-          multiple
-          disabled={!isWritingOn.value}
+          multiple={!isSingle}
+          disabled={isOff}
           onChange={(event) => {
             sendAll(event.currentTarget.files);
             event.currentTarget.value = '';
