@@ -512,10 +512,15 @@ function costOfLookUps(lookUps: readonly LookUp[], table: string, statisticsOf: 
   );
 }
 
-/** All records of the table look up their related rows sooner than the related tables are read as a whole. */
+/**
+ * All records of the table look up their related rows sooner than the related tables are read as a whole. Each look-up finds
+ * one row: of other columns, many records may share a value that far more rows have than the average one.
+ */
 export function areFewLookUps(lookUps: readonly LookUp[], table: string, statisticsOf: StatisticsOf): boolean {
   const rows = statisticsOf(table)?.rows ?? Number.POSITIVE_INFINITY;
-  return rows * costOfLookUps(lookUps, table, statisticsOf) < costOfScans(tablesOfLookUps(lookUps), statisticsOf);
+  const isOfIds = (of: readonly LookUp[]): boolean => of.every(({ isId, within }) => isId === true && isOfIds(within));
+  const cost = rows * costOfLookUps(lookUps, table, statisticsOf);
+  return isOfIds(lookUps) && cost < costOfScans(tablesOfLookUps(lookUps), statisticsOf);
 }
 
 const costOfScans = (tables: readonly string[], statisticsOf: StatisticsOf): number =>

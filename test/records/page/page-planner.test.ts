@@ -90,6 +90,7 @@ const listOf = (name: string, values: readonly string[]): Branch => ({
   ...byKeys(name, { kind: 'list', count: values.length }),
   tests: [{ column: name, values }],
 });
+const BY_ID = { column: 'id', isId: true } as const;
 const orderOf = (column: string) => ({ column, descending: false, isWhole: true, isFirstPage: true });
 const ofParents = (status: string): Branch =>
   byKeys('parent_id', {
@@ -496,12 +497,13 @@ describe('the way to a page', () => {
 
   it('few records look up their related rows sooner than the related table is read, and those without a value look up none', () => {
     const parents = { rows: 100_000, columns: new Map() };
-    const isSooner = (rows: number, nullShare: number): boolean => {
+    const isSooner = (rows: number, nullShare: number, key: Pick<LookUp, 'column' | 'isId'> = BY_ID): boolean => {
       const known = { rows, columns: new Map([['parent_id', { ...column(100), nullShare }]]) };
-      const lookUp = { table: 'parents', column: 'id', isId: true, by: 'parent_id', within: [] } as const;
+      const lookUp = { ...key, table: 'parents', by: 'parent_id', within: [] };
       return areFewLookUps([lookUp], 'documents', (table) => (table === 'parents' ? parents : known));
     };
     expect([isSooner(1_000, 0), isSooner(4_000, 0), isSooner(4_000, 0.9)]).toEqual([true, false, true]);
+    expect(isSooner(1_000, 0, { column: 'code' })).toBe(false);
   });
 
   it('the links of a page are many where they take some milliseconds to read, and more than those of others', () => {
