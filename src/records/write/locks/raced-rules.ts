@@ -38,10 +38,14 @@ class FoundPlaces implements RulePlaces {
   readonly reads = new Set<string>();
   isWhole = false;
   readonly #collection: Collection;
+  /** The members of one related record of the collection, such as the parent. */
+  readonly #ofOne = new Set<string>();
 
   constructor(schema: Schema, collection: Collection) {
     this.#collection = collection;
     for (const { checked, isOfCreate } of writeRulesOf(collection)) this.#add(checked, isOfCreate);
+    // A rule of a child reads its parent, while one of the parent counts its children.
+    if (!this.isEmpty) for (const member of this.#ofOne) this.reads.add(member);
     for (const { referrer, referred, ofReferrer, ofReferred } of mutualReads(schema)) {
       if (referrer.collection === collection) {
         this.on.add(referrer.via);
@@ -75,7 +79,10 @@ class FoundPlaces implements RulePlaces {
         break;
       }
       default:
-        for (const operand of operandsOf(checked)) this.#addCount(operand);
+        for (const operand of operandsOf(checked)) {
+          this.#addCount(operand);
+          this.#addOne(operand);
+        }
         for (const part of partsOf(checked)) this.#add(part, isOfCreate, wanted);
     }
   }
@@ -83,6 +90,12 @@ class FoundPlaces implements RulePlaces {
   #addCount(operand: CheckedOperand): void {
     if (operand.kind !== 'count') return;
     this.#addElements(operand.path, operand.condition);
+  }
+
+  #addOne(operand: CheckedOperand): void {
+    if (operand.kind !== 'column' || operand.collection !== this.#collection.name) return;
+    const own = operand.steps.length > 0 ? ownMemberOf({ ...operand, steps: [] }) : undefined;
+    if (own !== undefined) this.#ofOne.add(own);
   }
 
   #addElements(path: ToManyPath, condition: Checked): void {
