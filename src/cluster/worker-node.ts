@@ -140,6 +140,8 @@ export class WorkerNode {
   /** Asks the coordinator where nothing was sent, and where an error of the worker's own has undone the statement. */
   async write(statement: Sql, target?: WriteTarget): Promise<readonly Cells[]> {
     mustNotHoldConnection();
+    // Turns are taken at the coordinator.
+    if (target?.first !== undefined) return this.#coordinator.write(statement, target);
     const answer = await retried(() => this.#writeHere(statement));
     return answer ?? this.#coordinator.write(statement, target);
   }

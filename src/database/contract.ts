@@ -76,6 +76,8 @@ export interface WriteTarget {
   readonly row?: string | undefined;
   /** Divided by tenant: the statement gets a transaction of its own, because one of two tenants would span two nodes. */
   readonly isDivided?: boolean;
+  /** A statement that runs first, in the same transaction, which no other write shares. */
+  readonly first?: Sql | undefined;
   readonly plan?: ReadOptions['plan'];
 }
 

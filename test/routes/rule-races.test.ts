@@ -1,9 +1,10 @@
 /** Rules that count other records of their collection hold for writes that race: the writes of one place run in turn. */
 import { beforeAll, expect, test } from 'vitest';
-import type { Transaction } from '../../src/database/contract.ts';
+import type { Queryable, Transaction } from '../../src/database/contract.ts';
+import { type Reading, Store } from '../../src/records/access-context.ts';
 import { type ImportRejected, importRecords } from '../../src/records/transfer/import-records.ts';
 import { importPart } from '../../src/records/transfer/tenant-transfer.ts';
-import { lockValues } from '../../src/records/write/locks/value-locks.ts';
+import { hasTurn, lockValues, takeTurn, turnName } from '../../src/records/write/locks/value-locks.ts';
 import { ident, param, sql } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { lockWaits } from '../support/lock-waits.ts';
@@ -63,6 +64,26 @@ collections:
     fields: { name: string }
     relations: { parent: { kind: belongs_to, collection: folders } }
     access: { view: true, create: true, update: '@next.parent is null or none(ancestors(@next.parent by parent) as a, a = @next.id)' }
+  # A task is put away when no part of it is open, and a part of one that is put away is not open.
+  tasks:
+    fields: { open: { type: bool, required: true, default: true }, away: { type: bool, required: true, default: false } }
+    relations:
+      whole: { kind: belongs_to, collection: tasks }
+      parts: { kind: has_many, collection: tasks, via: whole }
+    access:
+      view: true
+      create: '@next.whole is null or @next.whole.away = false'
+      update: '@next.away = false or none(@next.parts as p, p.open = true)'
+  # Two books on a shelf, which has its name as its id.
+  shelves:
+    id: { type: string }
+    relations: { books: { kind: has_many, collection: books, via: shelf } }
+    access: { view: true, create: true }
+  books:
+    fields: { out: { type: bool, required: true, default: false } }
+    relations: { shelf: { kind: belongs_to, collection: shelves, required: true } }
+    checks: { few: { when: '@next.out = true or count(@next.shelf.books as b, b.out = false and b != @next.id) < 2', message: 'the shelf is full' } }
+    access: { view: true, create: true, update: true, delete: 'any(@record.shelf.books as b, b != @record.id)' }
   keepers:
     fields: { name: string }
     relations: { room: { kind: belongs_to, collection: rooms, required: true } }
@@ -260,6 +281,52 @@ describeOnOne(
         const open = (await ann.client.get(`/api/lines?order=${order}&packed=false`)).body.data;
         expect(state === 'open' || open.length === 0).toBe(true);
       }
+    });
+
+    test('rules about the parts and about the whole of one collection hold for writes that race', async () => {
+      if (isOfOneConnection) return;
+      const whole = await make('tasks');
+      const away = () => ann.client.patch(`/api/tasks/${whole}`, { data: { away: true } }).then(({ status }) => status);
+      expect(await duringCreate('tasks', { whole }, away)).toEqual([200, 403]);
+    });
+
+    test('places hold for references to ids that are strings', async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const shelf = await make('shelves', { id: `Shelf Ä ${round}` });
+        const create = () => ann.client.post('/api/books', { data: { shelf } });
+        const away = await make('books', { shelf, out: true });
+        const back = () => ann.client.patch(`/api/books/${away}`, { data: { out: false } });
+        expect(await raced([create(), back(), create(), create()])).toEqual([
+          expect.toBeOneOf([200, 201]),
+          201,
+          422,
+          422,
+        ]);
+        const books: readonly { id: string }[] = (await ann.client.get('/api/books')).body.data.filter(
+          (book: { shelf: string }) => book.shelf === shelf,
+        );
+        const removed = await raced(books.map(({ id }) => ann.client.delete(`/api/books/${id}`)));
+        expect(removed).toEqual([...books.slice(1).map(() => 204), 403]);
+      }
+    });
+
+    test('a write has its turn for the row that it has locked, until its transaction ends', async () => {
+      if (isOfOneConnection) return;
+      const { db, schema } = service.app;
+      const collection = schema.collections.get('seats')!;
+      const room = await make('rooms');
+      const [mine, other] = [await seat(room), await seat(room)];
+      const store = new Store(db, schema);
+      const holds = async (q: Queryable, id: string): Promise<boolean> =>
+        (await q.rows(sql`SELECT 1 WHERE ${hasTurn(turnName('seats', id))}`)).length > 0;
+      await db.transaction(async (tx) => {
+        const reading = { store, q: tx, access: { kind: 'guest' } } as unknown as Reading;
+        const asked = (id: string, mayWrite: boolean) =>
+          takeTurn(reading, { collection, id, mayWrite: mayWrite ? sql`TRUE` : sql`FALSE` });
+        expect([await asked(mine, false), await holds(tx, mine)]).toEqual([false, false]);
+        expect([await asked(mine, true), await holds(tx, mine), await holds(tx, other)]).toEqual([true, true, false]);
+      });
+      expect(await holds(db, mine)).toBe(false);
     });
 
     test('a place is one for records that refer to it by another unique field', async () => {

@@ -2,8 +2,10 @@
  * PostgreSQL inside this process (PGlite), in a thread: a single connection, on which statements
  * and transactions take turns.
  */
+
 import { currentCaller } from '../../caller.ts';
 import { type Leave, MAX_WAIT_MS } from '../../fair-queue.ts';
+import { invariant } from '../../invariant.ts';
 import { raw, type Sql, sql, text } from '../../sql.ts';
 import { type Cells, type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { laneQueue } from '../lanes/queue.ts';
@@ -85,10 +87,12 @@ class EmbeddedDatabase implements Database {
         ? this.#batcher.rows(statement)
         : this.#rowsAlone(statement);
   readonly run: Database['run'] = async (statement) => countOf(await this.#alone(statement, 'unknown'));
-  readonly write: Database['write'] = (statement, target) =>
-    this.#statements.history.speedOf(statement.text) === 'slow'
+  readonly write: Database['write'] = (statement, target) => {
+    invariant(target?.first === undefined, 'one connection runs writes in turn');
+    return this.#statements.history.speedOf(statement.text) === 'slow'
       ? this.#rowsAlone(statement)
       : this.#batcher.rows(statement, target);
+  };
   readonly transaction: Database['transaction'] = (work, options) => transact(this.#lease, work, options);
 
   readonly listen: Database['listen'] = async (subscription) => {

@@ -1,7 +1,7 @@
 /** Connections that one statement or one transaction at a time has for itself, and the queue for them. */
 import { type FairQueue, type FairQueueOptions, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { type Sql, sql, text } from '../../sql.ts';
-import { type Cells, type ReadOptions, StoreError } from '../contract.ts';
+import { type Cells, type ReadOptions, StoreError, type WriteTarget } from '../contract.ts';
 import type { Outcome } from '../pg-internals.ts';
 import { TIME_LIMIT_MS } from '../server-url.ts';
 import { isConnectionLoss } from '../to-store-error.ts';
@@ -19,7 +19,7 @@ export interface LeasePoolOptions extends LaneOptions, Omit<FairQueueOptions, 'p
 }
 
 /** `limitMs`: a statement may wait for so long, and then take as long. */
-export interface LeaseNeeds extends Pick<ReadOptions, 'limitMs' | 'plan'> {
+export interface LeaseNeeds extends Pick<ReadOptions, 'limitMs' | 'plan'>, Pick<WriteTarget, 'first'> {
   /** Milliseconds after which a silent connection is given up, 0: at once. Default: some more than the server's limit. */
   readonly silentMs?: number;
 }
@@ -79,7 +79,8 @@ export class LeasePool {
     const since = performance.now();
     let failure: unknown;
     try {
-      return await lease.send(...(needs.limitMs === undefined ? [] : [timeLimit(limitMs)]), statement);
+      const limit = needs.limitMs === undefined ? [] : [timeLimit(limitMs)];
+      return await lease.send(...limit, ...(needs.first === undefined ? [] : [needs.first]), statement);
     } catch (error) {
       failure = error;
       // A server that cannot interrupt its work loses the connection instead: the time is up all the same.

@@ -14,7 +14,7 @@ import { type Lease, mustNotHoldConnection, retried } from '../transaction.ts';
 import { NotAnswered } from './connection.ts';
 import { LeasePool, type LeasePoolOptions } from './lease-pool.ts';
 import { Pipeline } from './pipeline.ts';
-import { type Plan, Statements } from './statements.ts';
+import { Statements } from './statements.ts';
 import { WriteBatcher } from './write-batcher.ts';
 
 export interface LaneSizes {
@@ -84,8 +84,9 @@ export class ServerLanes {
   }
 
   async write(statement: Sql, target: WriteTarget = {}): Promise<readonly Cells[]> {
-    const { table = '', isDivided = false, plan } = target;
-    if (isDivided || this.#separate.has(table)) return (await this.#writeAlone(statement, plan)).rows;
+    const { table = '', isDivided = false, first, plan } = target;
+    if (isDivided || first !== undefined || this.#separate.has(table))
+      return (await this.#writeAlone(statement, { plan, first })).rows;
     return this.#batcher.rows(statement, target);
   }
 
@@ -126,9 +127,9 @@ export class ServerLanes {
     if (isRead(text)) yield this.#slowPool.rows(statement, needs);
   }
 
-  async #writeAlone(statement: Sql, plan?: Plan): Promise<Outcome> {
+  async #writeAlone(statement: Sql, needs: Pick<WriteTarget, 'plan' | 'first'> = {}): Promise<Outcome> {
     mustNotHoldConnection();
-    return retried(() => this.#writePool.send(statement, { plan }));
+    return retried(() => this.#writePool.send(statement, needs));
   }
 }
 

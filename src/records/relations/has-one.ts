@@ -12,7 +12,7 @@ import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
 import { columnValueOf, forbiddenMembers, type HasOneSetting } from '../write/input.ts';
 import { LockedUpdate } from '../write/locked-row.ts';
-import { lockPlacesOfUpdate, setsPlace } from '../write/locks/value-locks.ts';
+import { placedForUpdate, setsPlace, takeTurn } from '../write/locks/value-locks.ts';
 import type { PartnerChange, Writing } from '../write/written-row.ts';
 
 /**
@@ -161,10 +161,11 @@ async function lockPartner(
 ): Promise<LockedUpdate | undefined> {
   const { collection, via } = relation;
   const moved = { collection: reading.store.shape(collection).collection, data: { [via]: id } };
-  if (setsPlace(reading.store, moved)) await lockPlacesOfUpdate(reading, moved.collection, holder, moved.data);
+  const needsTurn = setsPlace(reading.store, moved);
+  if (needsTurn) await takeTurn(reading, placedForUpdate(reading, moved.collection, holder), moved.data);
   const permit = reading.access.member(collection, via, 'update');
   const members = permit === undefined ? [] : [{ permit, pointer }];
-  return LockedUpdate.lock(reading, { collection, id: holder, members, pointer });
+  return LockedUpdate.lock(reading, { collection, id: holder, members, pointer, needsTurn });
 }
 
 async function setHolder(reading: Reading, taking: Taking): Promise<void> {

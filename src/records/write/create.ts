@@ -17,6 +17,7 @@ import { recordKeyOf } from '../record-key.ts';
 import { writePartners } from '../relations/has-one.ts';
 import { writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues, withinTenant } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { type AskedCheck, checksOn, failureOf, passesCreate } from './checks.ts';
 import {
   type Data,
@@ -27,7 +28,7 @@ import {
   readInput,
   type ServerValues,
 } from './input.ts';
-import { isPlaced, lockNewPlaces, placedCallerOf, setsPlace } from './locks/value-locks.ts';
+import { isPlaced, placedCallerOf, setsPlace, turnOfNew } from './locks/value-locks.ts';
 import { insertOwned, type OwnedRow } from './owners-changes.ts';
 import { recordingHistory } from './row-history.ts';
 import { createdRow, newRecord } from './row-in-process.ts';
@@ -64,15 +65,19 @@ export async function create(store: Store, access: AccessContext, request: Creat
     isPlaced(store, collection) || (holdsPlaces === undefined && setsPlace(store, { collection, data }));
   // A create that fails in any case holds up nobody.
   const isRefused = read.permit.verdict === 'deny' || read.input.errors.length > 0;
-  if (needsPlaces && holdsPlaces !== 'all' && !isRefused)
-    return createInPlace(store, access, { ...request, values: read.input.values });
+  const isInPlace = needsPlaces && holdsPlaces !== 'all' && !isRefused;
+  const wanted = { collection, data, caller: placedCallerOf(access) };
+  const turn = isInPlace ? turnOfNew(store.schema, wanted, read.input.values) : undefined;
+  const isWhole = tx === undefined && tenantKeyOf(collection) === undefined && !madeByDatabase(collection);
+  if (turn !== undefined && !isWhole) return createInPlace(store, access, request, turn);
   const tenant = tenantOfValues(access.collection, read.input.values);
   const writer = withinTenant(statementWriter(store, access, tx), tenant);
   try {
     const isMade = madeByDatabase(access.collection) && request.given?.id === undefined;
     const creation = isMade ? await withMadeId(writer, read) : read;
-    const written = await createInOneStatement(writer, creation);
+    const written = await createInOneStatement(writer, creation, turn);
     if (written !== undefined) return written;
+    if (turn !== undefined) return await createInPlace(store, access, request, turn);
     await requireValid(writer, creation.input);
     const inTransaction = (own: Transaction) => createInTransaction({ ...writer, q: own }, creation);
     return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
@@ -82,20 +87,14 @@ export async function create(store: Store, access: AccessContext, request: Creat
 }
 
 /** The same in a transaction that holds its places. */
-function createInPlace(
-  store: Store,
-  access: AccessContext,
-  { values, ...request }: CreateRequest & Pick<Input, 'values'>,
-): Promise<Written> {
-  const { collection } = access;
+function createInPlace(store: Store, access: AccessContext, request: CreateRequest, turn: Sql): Promise<Written> {
   const work = async (tx: Transaction): Promise<Written> => {
-    const wanted = { collection, data: request.data, caller: placedCallerOf(access) };
-    await lockNewPlaces({ store, q: tx, access }, wanted, values);
+    await tx.rows(turn);
     return create(store, access, { ...request, tx, holdsPlaces: 'all' });
   };
   if (request.tx !== undefined) return work(request.tx);
   return store.transaction(work).catch((error: unknown) => {
-    throw toRefusal(error, collection);
+    throw toRefusal(error, access.collection);
   });
 }
 
@@ -136,7 +135,11 @@ async function requireValid(reading: Reading, { errors, references }: Input): Pr
  * The statement sees that the related records are there. A unique value that is taken is reported
  * by the write itself, which comes after every other check.
  */
-async function createInOneStatement(writer: StatementWriter, creation: Creation): Promise<Written | undefined> {
+async function createInOneStatement(
+  writer: StatementWriter,
+  creation: Creation,
+  turn?: Sql,
+): Promise<Written | undefined> {
   const { store, access, tenant } = writer;
   const { id, permit, members, checks, input, relations } = creation;
   const { references } = input;
@@ -148,14 +151,15 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const writing = newRecord(access, id, input);
   const { values } = writing;
   const violations = checks.map(({ violation }) => violation);
-  const decided = { references, permits, violations, counts: [] };
+  const decided = { references, permits, violations, counts: [], isInTurn: false };
   const asked = { kind: 'create' as const, id, now: access.now, tenant, values, ...decided };
   const { plan, answers } = writePlanOf(store, access, asked);
   if (!plan.isExact) return undefined;
   const known = { asked, answers };
   if (plan.isDecidedHere && !isPermitted(writer, creation, writing)) return undefined;
+  if (plan.decision !== undefined && turn !== undefined) return undefined;
   if (plan.decision !== undefined) return createDecided(writer, { ...known, plan }, creation);
-  const [cells] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: true });
+  const [cells] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: true, turn });
   return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
 }
 

@@ -14,6 +14,7 @@ import { scopeOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
 import { type AskedCheck, checksOn, failureOf, passesUpdate } from './checks.ts';
 import type { GuardedMember } from './input.ts';
+import { hasTurn, turnName } from './locks/value-locks.ts';
 import { updateOwned } from './owners-changes.ts';
 import { possibleValues } from './possible-values.ts';
 import { recordingHistory } from './row-history.ts';
@@ -121,6 +122,8 @@ interface UpdateTarget {
   readonly members: readonly GuardedMember[];
   /** The place in the body of the relation that moves the record; undefined: it is the record of the request. */
   readonly pointer?: string;
+  /** Default: false. */
+  readonly needsTurn?: boolean;
 }
 
 /** Why a write wrote nothing. */
@@ -246,8 +249,11 @@ export class LockedUpdate {
 
   #conditionsFor({ store }: Reading, writing: Writing): readonly Sql[] {
     const changed = changedColumns(store.shape(this.#target.collection).collection, writing);
+    const [own, ...ofMembers] = this.#rules.map((rule) => rule.allows(STORED, WRITTEN, changed));
+    const { collection, id, needsTurn } = this.#target;
     return [
-      ...this.#rules.map((rule) => rule.allows(STORED, WRITTEN, changed)),
+      needsTurn ? sql`${own!} AND ${hasTurn(turnName(collection, id))}` : own!,
+      ...ofMembers,
       ...this.#checks.map(({ violation }) => passesUpdate(violation, changed)),
     ];
   }

@@ -24,7 +24,7 @@ import { tenantKeyOf } from '../tenant-key.ts';
 import { keepRows } from './kept-rows.ts';
 import { changedSince, lockRow } from './locked-row.ts';
 import { readsReferrers } from './locks/mutual-rules.ts';
-import { isPlaced, lockPlacesOf } from './locks/value-locks.ts';
+import { hasTurn, takesTurnToDelete, takeTurn, turnName, turnOf } from './locks/value-locks.ts';
 import { recordDeletion, recordingChanges } from './row-history.ts';
 import {
   acceptedCounts,
@@ -65,19 +65,26 @@ export async function removeIn(
   try {
     writer = await inTenantOf(writer, request.id, 'delete');
     const { collection } = access;
-    const isInTurn = isPlaced(store, collection);
-    // A statement that waits for the row sees the records that refer to it as they were before.
-    const isOneStatement = !readsReferrers(collection);
-    if (!isInTurn && isOneStatement && (await removeInOneStatement(writer, request))) return NOTHING_ELSE;
     const { access: permitted, tenant } = writer;
+    const needsTurn = takesTurnToDelete(store, collection);
+    const placed = () => ({
+      collection,
+      id: request.id,
+      mayWrite: permitted.permit(collection.name, 'delete').lookingUp().where(STORED),
+    });
+    // A statement that waits for the row sees the records that refer to it as they were before.
+    const mayBeOne = !readsReferrers(collection);
+    const isWhole = tx === undefined && tenantKeyOf(collection) === undefined;
+    const turn = needsTurn && mayBeOne && isWhole ? turnOf(writer, placed()) : undefined;
+    const isOneStatement = mayBeOne && (!needsTurn || turn !== undefined);
+    if (isOneStatement && (await removeInOneStatement(writer, request, { needsTurn, turn }))) return NOTHING_ELSE;
     const inTransaction = async (own: Transaction) => {
       const inside = { store, q: own, access: permitted, tenant };
-      if (isInTurn || !isOneStatement) {
-        const mayWrite = permitted.permit(collection.name, 'delete').lookingUp().where(STORED);
-        await lockPlacesOf(inside, { collection, id: request.id, mayWrite });
-        if (isOneStatement && (await removeInOneStatement({ ...writer, ...inside }, request))) return NOTHING_ELSE;
-      }
-      return removeInTransaction(inside, own, request);
+      const isInTurn = !needsTurn || (await takeTurn(inside, placed()));
+      const isTried = isOneStatement || !mayBeOne;
+      if (!isTried && (await removeInOneStatement({ ...writer, ...inside }, request, { needsTurn })))
+        return NOTHING_ELSE;
+      return removeInTransaction(inside, own, { ...request, isInTurn });
     };
     return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
   } catch (error) {
@@ -97,8 +104,18 @@ export const idsOf = (records: RecordsByCollection, collection: string): readonl
   ...(records.get(collection) ?? []),
 ];
 
+interface TurnToDelete {
+  readonly needsTurn: boolean;
+  /** Undefined: the transaction has asked for the turn before. */
+  readonly turn?: Sql | undefined;
+}
+
 /** False: nothing was deleted, or one statement cannot decide; the transaction finds out why. */
-async function removeInOneStatement(writer: StatementWriter, request: RemoveRequest): Promise<boolean> {
+async function removeInOneStatement(
+  writer: StatementWriter,
+  request: RemoveRequest,
+  { needsTurn, turn }: TurnToDelete,
+): Promise<boolean> {
   const { store, access } = writer;
   const { collection } = access;
   if (!collection.countsChanges || isFollowed(store.schema, collection.name)) return false;
@@ -117,6 +134,7 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
     permit.lookingUp().where(STORED),
     ...(isDivided ? [] : [unkept]),
     ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
+    ...(needsTurn ? [hasTurn(turnName(collection.name, request.id))] : []),
     ...accepted.map((count) => hasCount(collection, count)),
   ];
   const statement = sql`
@@ -124,14 +142,14 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
       .from(collection.name, STORED)
       .where(...conditions)}
     RETURNING 1`;
-  const deleted = await sendWrite(writer, statement, { id: request.id, isNew: false });
+  const deleted = await sendWrite(writer, statement, { id: request.id, isNew: false, turn });
   return deleted.length > 0;
 }
 
 async function removeInTransaction(
   reading: Reading,
   tx: Transaction,
-  { id, ifVersion }: RemoveRequest,
+  { id, ifVersion, isInTurn }: RemoveRequest & { readonly isInTurn: boolean },
 ): Promise<RecordsByCollection> {
   const { store, access } = reading;
   const { name } = access.collection;
@@ -146,7 +164,7 @@ async function removeInTransaction(
   });
   const message = access.denialMessage?.(name, 'delete');
   if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden(message) : notFound();
-  if (!locked.holds[0]) throw locked.isReadable ? forbidden(message) : notFound();
+  if (!locked.holds[0] || !isInTurn) throw locked.isReadable ? forbidden(message) : notFound();
   if (ifVersion?.includes(locked.version) === false) throw changedSince();
   if (tenantKeyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
   const kept = await collectionsKept(tx, [name, ...cascadingFrom(store.schema, name)]);

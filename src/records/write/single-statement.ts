@@ -35,25 +35,28 @@ export const statementWriter = (store: Store, access: AccessContext, tx?: Transa
 export function sendWrite(
   { store, access, q, tenant }: StatementWriter,
   statement: Sql,
-  { id, isNew }: SentRecord,
+  { id, isNew, turn: first }: SentRecord,
 ): Promise<readonly Cells[]> {
   const { table, name } = access.collection;
-  const inTransaction = (tx: Transaction): Promise<readonly Cells[]> =>
-    recordingHistory({ store, q: tx }, { collection: name, ids: [id], tenant, areNew: isNew }, () =>
-      tx.rows(statement),
-    );
+  const inTransaction = async (tx: Transaction): Promise<readonly Cells[]> => {
+    if (first !== undefined) await tx.rows(first);
+    const row = { collection: name, ids: [id], tenant, areNew: isNew };
+    return recordingHistory({ store, q: tx }, row, () => tx.rows(statement));
+  };
   if ('inTransaction' in q) return inTransaction(q);
   if (store.reachesHistory(name)) return store.transaction(inTransaction);
   const row = isNew ? undefined : id;
   const isDivided = tenantKeyOf(access.collection) !== undefined;
   // The write of one record needs no other plan for other values.
   const plan = isDivided ? store.genericPlan : undefined;
-  return q.write(statement, { table, row, isDivided, plan });
+  return q.write(statement, { table, row, isDivided, plan, first });
 }
 
 interface SentRecord {
   readonly id: string;
   readonly isNew: boolean;
+  /** Takes the turn of the write, and runs before it in one transaction. */
+  readonly turn?: Sql | undefined;
 }
 
 export interface Target {

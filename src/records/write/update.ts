@@ -3,6 +3,7 @@ import type { Transaction } from '../../database/contract.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import { forbidden, invalid, notFound } from '../../refusal.ts';
 import type { Relation } from '../../schema/model/model.ts';
+import type { Sql } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { firstOf, isTaken, toRefusal, unreadableReferences } from '../constraint-errors.ts';
 import type { Written } from '../read.ts';
@@ -10,10 +11,11 @@ import { ALWAYS } from '../record-shape.ts';
 import { partnerChangeOf, stuckHolders, writePartners } from '../relations/has-one.ts';
 import { memberChangeOf, writeMembers } from '../relations/links.ts';
 import { inTenantOf, isReadableElsewhere } from '../scope.ts';
+import { tenantKeyOf } from '../tenant-key.ts';
 import { checksOn } from './checks.ts';
 import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
 import { changedSince, LockedUpdate } from './locked-row.ts';
-import { lockPlacesOfUpdate, setsPlace, withMadeReferences } from './locks/value-locks.ts';
+import { placedForUpdate, setsPlace, takeTurn, turnOf, withMadeReferences } from './locks/value-locks.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
 import {
   acceptedCounts,
@@ -46,6 +48,7 @@ interface Change extends UpdateRequest {
   readonly input: Input;
   /** Assigning roles needs no update rule. */
   readonly isRolesAlone: boolean;
+  readonly needsTurn: boolean;
 }
 
 /** Runs one statement if that can decide, else a transaction. */
@@ -54,21 +57,24 @@ export async function update(store: Store, access: AccessContext, request: Updat
   const members = guardedMembers(access, data, 'update');
   const input = readInput(store.schema, access, { mode: 'update', data });
   const isRolesAlone = access.collection.kind === 'users' && asksForRolesAlone(data);
-  const change = { ...request, members, input, isRolesAlone };
   try {
     const writer = await inTenantOf(statementWriter(store, access, tx), id, 'update');
+    const { collection } = access;
+    const placed = withMadeReferences(collection, data, input.values);
+    const needsTurn = setsPlace(store, { collection, data: placed });
+    const change = { ...request, members, input, isRolesAlone, needsTurn };
     const known = await knownUpdate(writer, change);
-    const placed = withMadeReferences(access.collection, data, input.values);
-    const needsPlaces = setsPlace(store, { collection: access.collection, data: placed });
-    const isOneStatement = known?.plan.isExact && relations.length === 0 && !needsPlaces;
+    const isWhole = tx === undefined && tenantKeyOf(collection) === undefined;
+    const turn = needsTurn && isWhole ? turnOf(writer, placedForUpdate(writer, collection, id), placed) : undefined;
+    const isOneStatement = known?.plan.isExact && relations.length === 0 && (!needsTurn || turn !== undefined);
     const inTransaction = async (own: Transaction): Promise<Written> => {
       const inside = { ...writer, ...statementWriter(store, writer.access, own) };
-      if (needsPlaces) await lockPlacesOfUpdate(inside, access.collection, id, placed);
+      if (needsTurn) await takeTurn(inside, placedForUpdate(inside, collection, id), placed);
       const written = known === undefined || isOneStatement ? undefined : await updateUnlocked(inside, known, change);
       return written ?? updateLocked(inside, own, change);
     };
     const written =
-      (isOneStatement ? await updateUnlocked(writer, known, change) : undefined) ??
+      (isOneStatement ? await updateUnlocked(writer, known, change, turn) : undefined) ??
       (tx ? await inTransaction(tx) : await store.transaction(inTransaction));
     if (tx === undefined && access.collection.kind === 'users') await store.hooks.afterUsersChanged?.([id]);
     return written;
@@ -98,7 +104,7 @@ async function knownUpdate(writer: StatementWriter, change: Change): Promise<Kno
   const permits = [access.permit(access.collection.name, 'update'), ...members.map(({ permit }) => permit)];
   const { values, references } = input;
   const violations = checksOn(access, access.collection, 'update', values).map(({ violation }) => violation);
-  const decided = { references, permits, violations, counts };
+  const decided = { references, permits, violations, counts, isInTurn: change.needsTurn };
   const asked = { kind: 'update' as const, id, now: access.now, tenant, values, ...decided };
   return { asked, ...writePlanOf(store, access, asked) };
 }
@@ -111,10 +117,11 @@ async function updateUnlocked(
   writer: StatementWriter,
   known: KnownUpdate,
   change: Change,
+  turn?: Sql,
 ): Promise<Written | undefined> {
   const { id, relations } = change;
   const { plan } = known;
-  const [returned] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: false });
+  const [returned] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: false, turn });
   if (returned === undefined) return undefined;
   const cells = plan.isExact ? returned : (await writer.q.rows(plan.written.fill(known)))[0]!;
   return writtenOf(writer, id, { view: plan.view, cells, relations });
@@ -122,9 +129,9 @@ async function updateUnlocked(
 
 /** Finds the errors in the order of their precedence, writes on the locked row, and reads the result. */
 async function updateLocked(reading: Reading, tx: Transaction, change: Change): Promise<Written> {
-  const { id, input, members, isRolesAlone } = change;
+  const { id, input, members, isRolesAlone, needsTurn } = change;
   const { name, kind } = reading.access.collection;
-  const locked = await LockedUpdate.lock(reading, { collection: name, id, members });
+  const locked = await LockedUpdate.lock(reading, { collection: name, id, members, needsTurn });
   const message = reading.access.denialMessage?.(name, 'update');
   if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden(message) : notFound();
   const { isReadable, version, roles: rolesBefore } = locked.before;

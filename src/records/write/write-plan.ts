@@ -12,6 +12,7 @@ import type { RecordView } from '../record-view.ts';
 import { type AnsweredPermits, type KnownPlan, ShapeMemory } from '../shape-memory.ts';
 import { passesCreate, passesUpdate } from './checks.ts';
 import type { ColumnValue, ReferencedId } from './input.ts';
+import { hasTurn, turnName } from './locks/value-locks.ts';
 import { hasCount, versionUnchanged, WrittenView } from './single-statement.ts';
 import {
   changedColumns,
@@ -37,6 +38,8 @@ export interface AskedWrite {
   readonly violations: readonly Permit[];
   /** The count of changes that the stored record must have, where an update names versions. */
   readonly counts: readonly string[];
+  /** The write has taken its turn. */
+  readonly isInTurn: boolean;
 }
 
 /** The values of one request, for the forms. */
@@ -86,6 +89,7 @@ export class WritePlan {
       ...violations.map((each) => (isUpdate ? passesUpdate(each, changed) : passesCreate(each))),
       ...readableReferences(reading, references),
       ...(isUpdate && consultsOthers ? [versionUnchanged(reading, id)] : []),
+      ...(isUpdate && asked.isInTurn ? [hasTurn(place((request) => turnName(collection, request.id)))] : []),
       ...asked.counts.map((_, i) =>
         hasCount(
           access.collection,
@@ -129,7 +133,7 @@ export const writePlanOf = (store: Store, access: AccessContext, asked: AskedWri
  * the schema and numbers of compiled rules, so two shapes never have one spelling.
  */
 function writeShape({ collection }: AccessContext, asked: AskedWrite): string {
-  const { kind, permits, violations, values, references, counts, tenant } = asked;
+  const { kind, permits, violations, values, references, counts, isInTurn, tenant } = asked;
   return [
     kind,
     collection.name,
@@ -138,6 +142,7 @@ function writeShape({ collection }: AccessContext, asked: AskedWrite): string {
     values.map(({ column }) => column),
     references.map((reference) => reference.collection),
     counts.length,
+    isInTurn,
     tenant !== undefined,
   ].join('|');
 }

@@ -973,7 +973,7 @@ export const FAULTS: readonly Fault[] = [
     /if \(ifVersion === undefined\) return/,
     'if (!ifVersion?.length) return',
   ),
-  fault(REMOVE, 'a delete is judged by no rule', /if \(!locked\.holds\[0\]\)/, 'if (false)'),
+  fault(REMOVE, 'a delete is judged by no rule', /if \(!locked\.holds\[0\] \|\| !isInTurn\)/, 'if (false)'),
   fault(
     REMOVE,
     'a delete takes any version',
@@ -983,7 +983,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     REMOVE,
     'the version is told to a caller whom the rules refuse',
-    /(if \(!locked\.holds\[0\]\).*\n)(.*ifVersion\?\.includes.*\n)/,
+    /(if \(!locked\.holds\[0\].*\n)(.*ifVersion\?\.includes.*\n)/,
     '$2$1',
   ),
   fault(

@@ -105,7 +105,10 @@ function askedOf({ kind, change: { collection, data }, auth, id, label, now, cou
   const permits = [access.permit(collection, kind), ...members];
   const violations = checksOn(access, access.collection, kind).map(({ violation }) => violation);
   const counts = kind === 'update' ? stored : [];
-  return { access, asked: { kind, id, now, tenant: undefined, values, references, permits, violations, counts } };
+  return {
+    access,
+    asked: { kind, id, now, tenant: undefined, values, references, permits, violations, counts, isInTurn: false },
+  };
 }
 
 const printed = ({ statement, written }: WritePlan, values: WriteValues) =>

@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../../database/contract.ts';
 import { memoizedBy } from '../../../memoized.ts';
+import { keyOf } from '../../../policy/types.ts';
 import { allOperandsOf, ownMemberOf } from '../../../policy/visit.ts';
 import {
   type BelongsTo,
@@ -20,12 +21,13 @@ import {
   type Schema,
   withinOf,
 } from '../../../schema/model/model.ts';
-import { ident, join, param, type Sql, sql } from '../../../sql.ts';
+import { empty, ident, join, type Place, param, raw, type Sql, sql, text } from '../../../sql.ts';
 import type { AccessContext, Reading, Store } from '../../access-context.ts';
 import { recordKeyOf } from '../../record-key.ts';
 import { type Scope, scopeOf } from '../../scope.ts';
 import type { ColumnValue, Data } from '../input.ts';
 import { STORED } from '../written-row.ts';
+import { readsReferrers } from './mutual-rules.ts';
 import { type RulePlaces, rulePlacesOf } from './raced-rules.ts';
 
 type KeyMember = Field | BelongsTo;
@@ -73,12 +75,20 @@ type SetValues = readonly Pick<ColumnValue, 'column' | 'value'>[];
 const valuesIn = (values: SetValues, member: KeyMember): readonly ColumnValue['value'][] =>
   values.filter(({ column }) => column === member.column).map(({ value }) => value);
 
-/** Every create and delete needs the locks of its places. */
+/** Every create needs the locks of its places. */
 export const isPlaced = (store: Store, collection: Collection): boolean =>
   !runsWritesInTurn(store) && hasRulePlaces(store.schema, collection);
 
+/** A delete is in turn with the writes that rules of its collection count, and with those of records that refer to it. */
+export const takesTurnToDelete = (store: Store, collection: Collection): boolean =>
+  isPlaced(store, collection) || (readsReferrers(collection) && takesTurnToRestore(store, collection));
+
 /** The embedded database has one connection. */
 const runsWritesInTurn = ({ db }: Store): boolean => db.kind === 'embedded';
+
+/** A restore needs the locks of its places. */
+export const takesTurnToRestore = (store: Store, collection: Collection): boolean =>
+  !runsWritesInTurn(store) && hasPlaces(store.schema, collection);
 
 const hasRulePlaces = (schema: Schema, collection: Collection): boolean => !rulePlacesOf(schema, collection).isEmpty;
 
@@ -105,16 +115,12 @@ function placeMembers(schema: Schema, collection: Collection): readonly KeyMembe
 
 const referencesOfRules = ({ on, ofCaller }: RulePlaces): readonly BelongsTo[] => [...on.union(ofCaller)];
 
-/** Locks the places of a record that is to be created. @param values with the defaults */
-export function lockNewPlaces(
-  { store: { schema }, q }: Reading,
-  { data, ...wanted }: WantedValues,
-  values: SetValues,
-): Promise<void> {
+/** Locks the places of a record that is to be created; undefined: it is in none. @param values with the defaults */
+export function turnOfNew(schema: Schema, { data, ...wanted }: WantedValues, values: SetValues): Sql | undefined {
   const placed = placeMembers(schema, wanted.collection).flatMap((member) =>
     valuesIn(values, member).map((value) => [member.name, value] as const),
   );
-  return lockValues(q, schema, [{ ...wanted, data: { ...data, ...Object.fromEntries(placed) } }]);
+  return locksOf(schema, [{ ...wanted, data: { ...data, ...Object.fromEntries(placed) } }]);
 }
 
 interface PlacedRecord {
@@ -127,41 +133,92 @@ interface PlacedRecord {
 }
 
 /**
- * Locks the places of a stored record that the caller may write, and those that an update gives it. Statements after it
- * see the records of the writes that had these places. The row is locked first: no other write moves it meanwhile.
+ * Locks the row of a record that the caller may write, and then its places and those that an update gives it, in one
+ * statement. Statements after it see the records of the writes that had these places. The row comes first: no other write
+ * moves it meanwhile. It returns a row if the write has its turn, and `hasTurn` is true from then on.
+ * Undefined: the places of the stored record are known here alone, so that `takeTurn` takes two statements.
  */
-export async function lockPlacesOf(
-  reading: Reading,
-  { collection, id, mayWrite, scope = scopeOf(reading) }: PlacedRecord,
-  data: Data = {},
-): Promise<void> {
+export function turnOf(reading: Reading, record: PlacedRecord, data: Data = {}): Sql | undefined {
   const { schema } = reading.store;
-  if (runsWritesInTurn(reading.store) || !hasPlaces(schema, collection)) return;
+  const { collection, id } = record;
   const members = placeMembers(schema, collection);
-  const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text`);
+  if (!members.every((member) => hasPlainPlaces(schema, member))) return undefined;
+  const caller = placedCallerOf(reading.access);
+  const wanted = [
+    { collection, data: {}, id, caller },
+    { collection, data, caller },
+  ];
+  const values = new Map(wanted.flatMap((each) => contestedValues(schema, each)));
+  const stored = members.map(({ column }) => {
+    const prefix = text(`${collection.table}.${column}=`);
+    return sql`SELECT ${lockNumberIn(sql`${prefix} || ${ident('k', column)}`)}, false FROM stored AS k WHERE ${ident('k', column)} IS NOT NULL`;
+  });
+  const tables = [collection.table, ...values.values()];
+  const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text AS ${ident(column)}`);
+  const isPlaced = members.length + values.size > 0;
+  return sql`
+    WITH stored AS MATERIALIZED (
+      SELECT ${join([sql`1`, ...cells], ', ')}
+        FROM ${lockedRow(reading, record)})
+    SELECT ${setTurn(record)}${isPlaced ? sql`, (SELECT count(${TAKEN_LOCK}) FROM (${sortedLocks({ tables, values: values.keys(), more: stored })}) AS k)` : empty}
+      FROM stored`;
+}
+
+const lockedRow = (reading: Reading, { collection, id, mayWrite, scope = scopeOf(reading) }: PlacedRecord): Sql => {
   const isRecord = recordKeyOf(collection).is(STORED, id);
-  const rows = collection.hasNoRowLocks
+  return collection.hasNoRowLocks
     ? scope.from(collection.name, STORED).where(isRecord, mayWrite)
     : sql`${scope.lockable(collection.name, STORED).where(isRecord, mayWrite)} FOR NO KEY UPDATE`;
-  const [stored] = await reading.q.rows(sql`
-    SELECT ${join([sql`1`, ...cells], ', ')}
-      FROM ${rows}`);
-  if (stored === undefined) return;
+};
+
+/** The database spells the value as `lockedValue` does. */
+function hasPlainPlaces({ collections }: Schema, member: KeyMember): boolean {
+  if (!('collection' in member)) return member.uniqueKey?.ignoresCase !== true;
+  return keyOf(collections.get(member.collection)!).kind !== 'string';
+}
+
+const TURN = raw(`'bylaw.turn'`);
+/** An id is not validated yet, and text with NUL must not reach the database. */
+export const turnName = (collection: string, id: string): string => JSON.stringify([collection, id]);
+/** The setting ends with the transaction, so it works through poolers. */
+const setTurn = ({ collection: { name }, id }: PlacedRecord): Sql =>
+  sql`set_config(${TURN}, ${text(turnName(name, id))}, true)`;
+
+/**
+ * The condition of a write that its transaction has locked the row and its places. A write that the rules come to allow
+ * after it has asked for its turn is refused, as it would have been before.
+ */
+export const hasTurn = (turn: string | Place<never>): Sql =>
+  sql`current_setting(${TURN}, true) = ${param('text', turn)}`;
+
+/** The same as `turnOf` in the transaction of the reading. True if the write has its turn. */
+export async function takeTurn(reading: Reading, record: PlacedRecord, data: Data = {}): Promise<boolean> {
+  const { store, q } = reading;
+  const { schema } = store;
+  const { collection, id } = record;
+  const turn = turnOf(reading, record, data);
+  if (turn !== undefined) return (await q.rows(turn)).length > 0;
+  const members = placeMembers(schema, collection);
+  const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text`);
+  const [stored] = await q.rows(sql`
+    SELECT ${join([setTurn(record), ...cells], ', ')}
+      FROM ${lockedRow(reading, record)}`);
+  if (stored === undefined) return false;
   const place = Object.fromEntries(members.map(({ name }, i) => [name, stored[i + 1]]));
   const caller = placedCallerOf(reading.access);
-  await lockValues(reading.q, schema, [
+  await lockValues(q, schema, [
     { collection, data: place, id, caller },
     { collection, data, caller },
   ]);
+  return true;
 }
 
-/** The same for a record that an update is to change. */
-export const lockPlacesOfUpdate = (reading: Reading, collection: Collection, id: string, data: Data): Promise<void> =>
-  lockPlacesOf(
-    reading,
-    { collection, id, mayWrite: reading.access.permit(collection.name, 'update').update.where(STORED) },
-    data,
-  );
+/** A record that an update is to change. */
+export const placedForUpdate = ({ access }: Reading, collection: Collection, id: string): PlacedRecord => ({
+  collection,
+  id,
+  mayWrite: access.permit(collection.name, 'update').update.where(STORED),
+});
 
 /**
  * The most values that a batch locks one by one. The locks of all batches must fit into the server's
@@ -171,42 +228,64 @@ const MOST_VALUES = 200;
 
 /** Locks the values until the end of the transaction. Batches of other values do not wait. */
 export async function lockValues(tx: Queryable, schema: Schema, wanted: readonly WantedValues[]): Promise<void> {
+  const locks = locksOf(schema, wanted);
+  if (locks !== undefined) await tx.rows(locks);
+}
+
+/** Undefined: there is nothing to lock. */
+function locksOf(schema: Schema, wanted: readonly WantedValues[]): Sql | undefined {
   const values = new Map(wanted.flatMap((each) => contestedValues(schema, each)));
   // Two writes of one place wait for each other with a single value, too.
   const isOfPlaces = wanted.some(({ collection }) => hasPlaces(schema, collection));
-  if (values.size < (isOfPlaces ? 1 : 2)) return;
-  await lockTexts(tx, values.values(), values.size <= MOST_VALUES ? values.keys() : []);
+  if (values.size < (isOfPlaces ? 1 : 2)) return undefined;
+  return lockingStatement({ tables: values.values(), values: values.size <= MOST_VALUES ? values.keys() : [] });
 }
 
 /** Locks all places of the collection, and of those whose records refer to its records. */
 export async function lockAllPlaces(tx: Queryable, schema: Schema, collection: Collection): Promise<void> {
   if (!hasPlaces(schema, collection)) return;
   const { referrers } = rulePlacesOf(schema, collection);
-  await lockTexts(tx, [collection.table, ...referrers.map((referrer) => referrer.collection.table)], []);
+  const tables = [collection.table, ...referrers.map((referrer) => referrer.collection.table)];
+  await tx.rows(lockingStatement({ tables, values: [] }));
 }
 
 /** Tables are locked as a whole if no value is, and are shared else. */
-async function lockTexts(tx: Queryable, ofTables: Iterable<string>, ofValues: Iterable<string>): Promise<void> {
-  const tables = new Set(Array.from(ofTables, lockNumberOf));
-  const locks = new Set(Array.from(ofValues, lockNumberOf));
-  const isOfValues = locks.size > 0;
-  // The locks are sorted and distinct, so that two values may share one.
-  await tx.rows(sql`
-    SELECT CASE WHEN k.is_shared THEN pg_advisory_xact_lock_shared(k.lock)::text
-                ELSE pg_advisory_xact_lock(k.lock)::text
-           END
-      FROM (SELECT hashtextextended(current_schema(), v) AS lock, bool_and(is_shared) AS is_shared
-              FROM (SELECT v, ${param('bool', isOfValues)} AS is_shared
-                      FROM unnest(${param('int8[]', [...tables])}) AS v
-                     UNION ALL
-                    SELECT v, false
-                      FROM unnest(${param('int8[]', [...locks])}) AS v) AS wanted
-             GROUP BY 1
-             ORDER BY 1) AS k`);
+interface WantedTexts {
+  readonly tables: Iterable<string>;
+  readonly values: Iterable<string>;
+  /** Statements of further lock numbers, not shared. */
+  readonly more?: readonly Sql[];
+}
+
+const lockingStatement = (wanted: WantedTexts): Sql => sql`SELECT ${TAKEN_LOCK} FROM (${sortedLocks(wanted)}) AS k`;
+
+const TAKEN_LOCK = raw(`CASE WHEN k.is_shared THEN pg_advisory_xact_lock_shared(k.lock)::text
+                       ELSE pg_advisory_xact_lock(k.lock)::text
+                  END`);
+
+/** The locks are sorted and distinct, so that two values may share one. */
+function sortedLocks({ tables, values, more = [] }: WantedTexts): Sql {
+  const shared = new Set(Array.from(tables, lockNumberOf));
+  const locks = new Set(Array.from(values, lockNumberOf));
+  const isOfValues = locks.size + more.length > 0;
+  const wanted = [
+    sql`SELECT v, ${param('bool', isOfValues)} AS is_shared FROM unnest(${param('int8[]', [...shared])}) AS v`,
+    sql`SELECT v, false FROM unnest(${param('int8[]', [...locks])}) AS v`,
+    ...more,
+  ];
+  return sql`
+      SELECT hashtextextended(current_schema(), v) AS lock, bool_and(is_shared) AS is_shared
+        FROM (${join(wanted, ' UNION ALL ')}) AS wanted
+       GROUP BY 1
+       ORDER BY 1`;
 }
 
 /** Hashed here: the values are not validated yet, and text with NUL must not reach the database. */
 const lockNumberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 6);
+
+/** The same of an expression. */
+const lockNumberIn = (value: Sql): Sql =>
+  sql`('x' || encode(substr(sha256(convert_to(${value}, 'UTF8')), 1, 6), 'hex'))::bit(48)::int8`;
 
 /** The values with their tables. The data is not validated yet: the operation itself rejects a value that is not a scalar. */
 function contestedValues(schema: Schema, wanted: WantedValues): readonly (readonly [value: string, table: string])[] {
