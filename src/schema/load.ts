@@ -7,7 +7,8 @@ import { warnOfClosedRegistration } from './advice/closed-registration.ts';
 import { warnOfGuessableValues } from './advice/guessable-values.ts';
 import { warnOfPrivilegeEscalation } from './advice/privilege-escalation.ts';
 import { warnOfPublicReferences } from './advice/public-references.ts';
-import { readAccess, readMemberAccess, readRestore } from './advice/read-access.ts';
+import { warnOfRacingRules } from './advice/racing-rules.ts';
+import { type AdviceContext, readAccess, readMemberAccess, readRestore } from './advice/read-access.ts';
 import { warnOfRevealingChecks } from './advice/revealing-checks.ts';
 import { checkRouting } from './advice/routing-advice.ts';
 import { warnOfSelfMadeEvidence } from './advice/self-made-evidence.ts';
@@ -77,14 +78,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const collections: Schema['collections'] = new Map(complete);
   if (!source.hasErrors) {
     const context = { source, shapes: shape.collections ?? {}, publicRoles };
-    checkRouting(collections, context);
-    checkFeeds({ collections }, source.report.bind(source));
-    warnOfPrivilegeEscalation(collections, context);
-    warnOfPublicReferences(collections, context);
-    warnOfSelfMadeEvidence(collections, context);
-    warnOfGuessableValues(collections, context);
-    warnOfRevealingChecks(collections, context);
-    warnOfClosedRegistration(collections, register, context);
+    reportAdvice(collections, register, context);
     source.reportUnneededMarks();
   }
   const schema: Schema = {
@@ -114,6 +108,19 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   };
   const issues = inFileOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };
+}
+
+/** Reports traps that a rule is by its place among the others. */
+function reportAdvice(collections: Schema['collections'], register: Schema['register'], context: AdviceContext): void {
+  checkRouting(collections, context);
+  checkFeeds({ collections }, context.source.report.bind(context.source));
+  warnOfPrivilegeEscalation(collections, context);
+  warnOfPublicReferences(collections, context);
+  warnOfSelfMadeEvidence(collections, context);
+  warnOfGuessableValues(collections, context);
+  warnOfRevealingChecks(collections, context);
+  warnOfRacingRules(collections, context);
+  warnOfClosedRegistration(collections, register, context);
 }
 
 /** The part of a schema that policies may know, before its own policies are read. */
