@@ -43,6 +43,11 @@ describeOnBoth(
       await writer.client.post('/api/cards', { data: { text: 'private' } });
     });
 
+    test('the 401 of a visitor names the way to a session', async () => {
+      const { body } = await service.anonymous.get('/api/books');
+      expect(body.detail).toContain('; visitors begin with `POST /api/auth/guest`');
+    });
+
     test('a guest gets tokens and a cookie, and no account', async () => {
       const answer = await beGuest();
       expect([answer.status, Object.keys(answer.body)]).toEqual([201, TOKEN_KEYS]);

@@ -105,8 +105,11 @@ export class Authenticator {
       return this.callerOfSession(claims);
     }
     if (cookie !== undefined && cookie !== '') return this.#byCookie(cookie);
-    const detail = 'sign in, and send the access token as `Authorization: Bearer …` or the session cookie';
-    throw new Problem('unauthenticated', detail);
+    const visitors = this.#parts.sessions.admitsGuests ? '; visitors begin with `POST /api/auth/guest`' : '';
+    throw new Problem(
+      'unauthenticated',
+      `sign in, and send the access token as \`Authorization: Bearer …\` or the session cookie${visitors}`,
+    );
   }
 
   /**

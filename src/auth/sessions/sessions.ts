@@ -77,17 +77,17 @@ interface LiveSession extends SessionFacts {
 
 export class Sessions {
   readonly #users: Users;
+  readonly admitsGuests: boolean;
   /** Seconds. */
   readonly #lifetime: number;
   readonly #idle: number;
   readonly #touchAfter: number;
-  readonly #admitsGuests: boolean;
 
   constructor({ sessions, guests }: Schema, users: Users) {
     this.#users = users;
     this.#lifetime = sessions.refresh;
     this.#idle = Math.min(sessions.idle, sessions.refresh);
-    this.#admitsGuests = guests;
+    this.admitsGuests = guests;
     this.#touchAfter = Math.min(60, this.#idle / 4);
   }
 
@@ -247,7 +247,7 @@ export class Sessions {
   /** Tests the row `s`. */
   #isAlive(): Sql {
     const isInTime = sql`s.created_at > now() - ${seconds(this.#lifetime)} AND s.last_used_at > now() - ${seconds(this.#idle)}`;
-    if (!this.#admitsGuests) return sql`${isInTime} AND s.kind = 'user'`;
+    if (!this.admitsGuests) return sql`${isInTime} AND s.kind = 'user'`;
     return sql`${isInTime} AND (s.kind = 'user' OR s.created_at > now() - ${seconds(GUEST_LIFETIME)})`;
   }
 
