@@ -80,6 +80,7 @@ collections:
     relations: { books: { kind: has_many, collection: books, via: shelf } }
     access: { view: true, create: true }
   books:
+    history: true
     fields: { out: { type: bool, required: true, default: false } }
     relations: { shelf: { kind: belongs_to, collection: shelves, required: true } }
     checks: { few: { when: '@next.out = true or count(@next.shelf.books as b, b.out = false and b != @next.id) < 2', message: 'the shelf is full' } }
@@ -307,6 +308,29 @@ describeOnOne(
         );
         const removed = await raced(books.map(({ id }) => ann.client.delete(`/api/books/${id}`)));
         expect(removed).toEqual([...books.slice(1).map(() => 204), 403]);
+      }
+    });
+
+    test('batches that wait for the places of each other run again, and write once', async () => {
+      if (isOfOneConnection) return;
+      const places = ['east', 'west'].map((side) => `${side} ${crypto.randomUUID()}`);
+      const books: string[] = [];
+      for (const shelf of places) await make('shelves', { id: shelf });
+      for (const shelf of [...places, ...places.toReversed()]) books.push(await make('books', { shelf }));
+      const moved = (ids: readonly string[]) => ({
+        operations: ids.map((id) => ({ op: 'update', collection: 'books', id, data: { out: true } })),
+      });
+      // Each holds the place of its first book when it asks for that of its second.
+      const asked = [books.slice(0, 2), books.slice(2)].map((ids, i) => {
+        const headers = { 'Idempotency-Key': `${places[0]!.slice(5)}-${i}` };
+        return () => ann.client.post('/api/batch', moved(ids), headers);
+      });
+      const first = await Promise.all(asked.map((ask) => ask()));
+      expect(first.map(({ status }) => status)).toEqual([200, 200]);
+      for (const [i, ask] of asked.entries()) expect((await ask()).body).toEqual(first[i]!.body);
+      for (const id of books) {
+        const { data } = (await ann.client.get(`/api/books/${id}/history`)).body;
+        expect(data.map(({ action }: { action: string }) => action)).toEqual(['update', 'create']);
       }
     });
 
