@@ -61,7 +61,10 @@ describeOnOne(
     test('a patient who cancels too late is told what to do', async () => {
       const { id } = await create(pam!, 'appointments', await offer(23));
       const { status, body } = await pam!.client.patch(`/api/appointments/${id}`, { data: { state: 'cancelled' } });
-      expect([status, body.detail]).toEqual([403, 'less than 24 hours before an appointment, please call us']);
+      expect([status, body.detail]).toEqual([
+        403,
+        'patients cancel until 24 hours before the appointment; else please call us',
+      ]);
     });
 
     test('a visitor finds a time, a patient books it, the desk sees it come, and the practitioner writes a note', async () => {
