@@ -29,8 +29,8 @@ export async function batch<T>(
 ): Promise<T> {
   const { result, done } = await store.transaction(async (tx) => {
     // Each write locks its row before its places, too.
-    await lockRows(store, tx, rows);
-    await lockValues(tx, store.schema, values);
+    const places = await lockRows(store, tx, rows);
+    await lockValues(tx, store.schema, [...values, ...places]);
     const done = new Batch(store, tx);
     return { result: await work(done), done };
   });

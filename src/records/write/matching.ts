@@ -48,7 +48,7 @@ export async function writeMatching<T>(
   const action = data === undefined ? 'delete' : 'update';
   const locks = {
     values: data === undefined ? [] : [{ collection, data }],
-    rows: wanted.map((id) => ({ access, action, id }) as const),
+    rows: wanted.map((id) => ({ access, action, id, ...(data && { data }) }) as const),
   };
   return batch(store, locks, async (running) => {
     const matching = new Set(wanted.length === 0 ? [] : await idsOnPage(pages, running.tx, write.list, request));

@@ -28,8 +28,8 @@ export function wantedLocksOf(operations: readonly Operation[], ctx: Context, ap
       if (id === undefined || created.has(`${collection.name} ${id}`)) return [];
       const action = operation.op;
       try {
-        const access = admit(collection, action).access(operation.op === 'update' ? operation.data : {});
-        return [{ access, action, id }];
+        const data = operation.op === 'update' ? operation.data : {};
+        return [{ access: admit(collection, action).access(data), action, id, data }];
       } catch (error) {
         // The operation itself reports that its caller may not do it.
         if (error instanceof Problem) return [];

@@ -8,21 +8,31 @@ import { join, raw, type Sql, sql } from '../../../sql.ts';
 import type { AccessContext, Reading, Store } from '../../access-context.ts';
 import { recordKeyOf } from '../../record-key.ts';
 import { inTenantOf, scopeOf } from '../../scope.ts';
+import type { Data } from '../input.ts';
 import { STORED } from '../written-row.ts';
+import { needsTurnFor, placeColumns, placedCallerOf, placedData, type WantedValues } from './value-locks.ts';
 
 /** A stored record that a batch will change. */
 export interface WantedRow {
   readonly access: AccessContext;
   readonly action: 'update' | 'delete';
   readonly id: string;
+  /** The body of an update. */
+  readonly data?: Data;
 }
 
 /**
  * Locks the rows until the end of the transaction. A row is left to its operation if the rules of the stored
  * record do not allow the write: a caller who may not write it must not hold up those who may.
+ * Resolves with the places of the locked rows that the writes take turns in, which the batch locks afterwards, in one order.
  */
-export async function lockRows(store: Store, tx: Transaction, wanted: readonly WantedRow[]): Promise<void> {
-  if (new Set(wanted.map(({ id }) => id)).size < 2) return;
+export async function lockRows(
+  store: Store,
+  tx: Transaction,
+  wanted: readonly WantedRow[],
+): Promise<readonly WantedValues[]> {
+  const inTurn = new Set(wanted.filter((row) => takesTurn(store, row)));
+  if (new Set(wanted.map(({ id }) => id)).size < 2 && inTurn.size === 0) return [];
   const parts = new Map<string, RowsOfTenant>();
   for (const row of wanted) {
     const { access, action, id } = row;
@@ -34,8 +44,22 @@ export async function lockRows(store: Store, tx: Transaction, wanted: readonly W
     parts.set(name, part);
     part.rows.push(row);
   }
-  for (const name of [...parts.keys()].sort()) await tx.rows(lockStatement(parts.get(name)!));
+  const places: WantedValues[] = [];
+  for (const name of [...parts.keys()].sort()) {
+    const part = parts.get(name)!;
+    const { collection } = part.reading.access;
+    for (const [id, ...cells] of await tx.rows(lockStatement(part))) {
+      const row = part.rows.find((each) => each.id === id && inTurn.has(each));
+      if (row === undefined) continue;
+      const data = placedData(store.schema, collection, cells);
+      places.push({ collection, data, id: row.id, caller: placedCallerOf(row.access) });
+    }
+  }
+  return places;
 }
+
+const takesTurn = (store: Store, { access: { collection }, action, data = {} }: WantedRow): boolean =>
+  needsTurnFor(action, store, { collection, data });
 
 /** Rows of one table and one tenant. */
 interface RowsOfTenant {
@@ -60,8 +84,9 @@ function lockStatement({ reading, rows }: RowsOfTenant): Sql {
     ({ condition, ids }) => sql`(${key.isAmong(STORED, ids)} AND ${condition})`,
   );
   const strength = raw(rows.some(({ action }) => action === 'delete') ? 'UPDATE' : 'NO KEY UPDATE');
+  const { store, access } = reading;
   return sql`
-    SELECT 1
+    SELECT ${join([key.of(STORED), ...placeColumns(store.schema, access.collection)], ', ')}
       FROM ${scopeOf(reading)
         .lockable(reading.access.collection.name, STORED)
         .where(sql`(${join(parts, ' OR ')})`)}

@@ -83,6 +83,10 @@ export const isPlaced = (store: Store, collection: Collection): boolean =>
 export const takesTurnToDelete = (store: Store, collection: Collection): boolean =>
   isPlaced(store, collection) || (readsReferrers(collection) && takesTurnToRestore(store, collection));
 
+/** @param data that of an update */
+export const needsTurnFor = (action: 'update' | 'delete', store: Store, { collection, data }: WantedValues): boolean =>
+  action === 'delete' ? takesTurnToDelete(store, collection) : setsPlace(store, { collection, data });
+
 /** The embedded database has one connection. */
 const runsWritesInTurn = ({ db }: Store): boolean => db.kind === 'embedded';
 
@@ -114,6 +118,14 @@ function placeMembers(schema: Schema, collection: Collection): readonly KeyMembe
 }
 
 const referencesOfRules = ({ on, ofCaller }: RulePlaces): readonly BelongsTo[] => [...on.union(ofCaller)];
+
+/** The columns of the row `STORED` that say in which places its record is. */
+export const placeColumns = (schema: Schema, collection: Collection): readonly Sql[] =>
+  placeMembers(schema, collection).map(({ column }) => sql`${ident(STORED, column)}::text`);
+
+/** The record of these columns, as far as they say. */
+export const placedData = (schema: Schema, collection: Collection, cells: readonly (string | null)[]): Data =>
+  Object.fromEntries(placeMembers(schema, collection).map(({ name }, i) => [name, cells[i]]));
 
 /** Locks the places of a record that is to be created; undefined: it is in none. @param values with the defaults */
 export function turnOfNew(schema: Schema, { data, ...wanted }: WantedValues, values: SetValues): Sql | undefined {
@@ -150,17 +162,19 @@ export function turnOf(reading: Reading, record: PlacedRecord, data: Data = {}):
   ];
   const values = new Map(wanted.flatMap((each) => contestedValues(schema, each)));
   const stored = members.map(({ column }) => {
-    const prefix = text(`${collection.table}.${column}=`);
-    return sql`SELECT ${lockNumberIn(sql`${prefix} || ${ident('k', column)}`)}, false FROM stored AS k WHERE ${ident('k', column)} IS NOT NULL`;
+    const value = ident('k', column);
+    const number = lockNumberIn(sql`${text(`${collection.table}.${column}=`)} || ${value}`);
+    return sql`SELECT ${number}, false FROM stored AS k WHERE ${value} IS NOT NULL`;
   });
   const tables = [collection.table, ...values.values()];
   const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text AS ${ident(column)}`);
-  const isPlaced = members.length + values.size > 0;
+  const isInPlaces = members.length + values.size > 0;
+  const locks = sortedLocks({ tables, values: values.keys(), more: stored });
   return sql`
     WITH stored AS MATERIALIZED (
       SELECT ${join([sql`1`, ...cells], ', ')}
         FROM ${lockedRow(reading, record)})
-    SELECT ${setTurn(record)}${isPlaced ? sql`, (SELECT count(${TAKEN_LOCK}) FROM (${sortedLocks({ tables, values: values.keys(), more: stored })}) AS k)` : empty}
+    SELECT ${setTurn(record)}${isInPlaces ? sql`, (SELECT count(${TAKEN_LOCK}) FROM (${locks}) AS k)` : empty}
       FROM stored`;
 }
 
@@ -198,13 +212,11 @@ export async function takeTurn(reading: Reading, record: PlacedRecord, data: Dat
   const { collection, id } = record;
   const turn = turnOf(reading, record, data);
   if (turn !== undefined) return (await q.rows(turn)).length > 0;
-  const members = placeMembers(schema, collection);
-  const cells = members.map(({ column }) => sql`${ident(STORED, column)}::text`);
   const [stored] = await q.rows(sql`
-    SELECT ${join([setTurn(record), ...cells], ', ')}
+    SELECT ${join([setTurn(record), ...placeColumns(schema, collection)], ', ')}
       FROM ${lockedRow(reading, record)}`);
   if (stored === undefined) return false;
-  const place = Object.fromEntries(members.map(({ name }, i) => [name, stored[i + 1]]));
+  const place = placedData(schema, collection, stored.slice(1));
   const caller = placedCallerOf(reading.access);
   await lockValues(q, schema, [
     { collection, data: place, id, caller },
