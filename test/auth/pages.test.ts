@@ -219,7 +219,8 @@ describeOnOne(
       expect((await get('setup')).text).toContain('name="token" type="text"');
       expect((await post('setup', { token: newSecret(), email, password: PASSWORD })).status).toBe(404);
       const address = `${service.url}/auth/setup#token=${token}`;
-      expect((await post('setup', { token: address, email, password: PASSWORD })).status).toBe(200);
+      const made = await post('setup', { token: address, email, password: PASSWORD });
+      expect([made.status, /href="([^"]+)"/.exec(made.text)![1]]).toEqual([200, '/auth/sign-in?redirect_to=%2Fstudio']);
       expect((await login(service.anonymous, email)).access).toBeTruthy();
     });
 

@@ -66,6 +66,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       shown += stripVTControlCharacters(text);
     });
     await shows('/openapi.json', 1);
+    expect(shown).toMatch(/^ {2}http:\S+\/studio$/m);
     const url = /http:\/\/\S+/.exec(shown)![0];
     const { body } = await new Client(url).post('/api/auth/login', ADMIN);
     client = new Client(url, { Authorization: `Bearer ${body.access_token}` });

@@ -7,7 +7,7 @@ import type { Database } from '../../database/contract.ts';
 import { type Log, openLog } from '../../http/observe/log.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { openConfiguredDatabase, orClose } from '../../service/configured-database.ts';
-import { startService } from '../../service/start-service.ts';
+import { type Service, startService } from '../../service/start-service.ts';
 import {
   announceFirstStart,
   isTerminal,
@@ -84,7 +84,7 @@ async function develop(development: Development): Promise<number> {
   // INVARIANT: a signal that follows the line below stops the service in order.
   const stopped = stopSignal();
   const setupText = (await service.app.auth.admin.hasAdmin()) ? '' : openSetup(service, setup);
-  io.stdout.write(`${readyLine(service.url, config)}\n${addressLines(service.url)}${setupText}`);
+  io.stdout.write(`${readyLine(service.url, config)}\n${addressLines(service)}${setupText}`);
   await stopped;
   unwatch();
   await session.close();
@@ -108,8 +108,11 @@ async function start(
   return { service: await startService({ config, schema, db, log, setup, workshop, onMail }), migration };
 }
 
-const addressLines = (url: string): string =>
-  [`  ${url}/`, `  ${url}/docs`, `  ${url}/openapi.json`, ...sameSiteLines(url)].map((line) => `${line}\n`).join('');
+function addressLines({ url, app: { config, schema } }: Service): string {
+  const studio = config.studio ? [`  ${url}${schema.studio.path}`] : [];
+  const pages = [`  ${url}/`, ...studio, `  ${url}/docs`, `  ${url}/openapi.json`];
+  return [...pages, ...sameSiteLines(url)].map((line) => `${line}\n`).join('');
+}
 
 /** A browser takes `localhost` and `127.0.0.1` for two sites. */
 function sameSiteLines(url: string): readonly string[] {

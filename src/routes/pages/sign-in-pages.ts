@@ -1,4 +1,6 @@
 /** The pages that sign in: by a password, a code, a link, a second factor; and the first administrator. Not a route. */
+
+import type { App } from '../../http/app.ts';
 import { guestAt } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
 import { authenticationResponse } from '../auth/passkeys/passkey-shapes.ts';
@@ -17,6 +19,7 @@ import {
   TOKEN_FIELD,
   type Visit,
 } from './account-page.ts';
+import type { PageLink } from './form-page.ts';
 import { readEmail } from './mail-pages.ts';
 import { passkeyScript } from './passkey-script.ts';
 import { providerLinks, withTarget } from './provider-links.ts';
@@ -134,7 +137,7 @@ export const challengePage: AccountPage = {
 export const setupPage: AccountPage = {
   name: 'setup',
   title: 'The first administrator',
-  text: 'The token is at the end of the address that the service printed, after `#token=`.',
+  text: 'The service printed an address with a token at its end. Paste the whole address, or the token alone.',
   fields: [{ ...TOKEN_FIELD, type: 'text', autocomplete: 'off' }, EMAIL_FIELD, NEW_PASSWORD_FIELD],
   button: 'Make the administrator',
   async submit({ ctx, app, values }) {
@@ -144,8 +147,14 @@ export const setupPage: AccountPage = {
       .replace(/^.*#token=/, '');
     const email = readEmail(values.get('email'));
     await app.auth.admin.setUp({ token, email, password: values.get('password'), client: clientOf(ctx) });
-    return done('Done', 'The administrator is made.', SIGN_IN_LINK);
+    return done('Done', 'The administrator is made.', signInLink(app));
   },
 };
+
+/** The sign-in leads an administrator to the studio, if there is one. */
+const signInLink = ({ config, schema }: App): PageLink => ({
+  ...SIGN_IN_LINK,
+  to: withTarget(SIGN_IN_LINK.to, config.studio ? schema.studio.path : undefined),
+});
 
 const requestOf = async ({ ctx, app }: Visit) => ({ client: clientOf(ctx), guest: await guestAt(ctx, app) });
