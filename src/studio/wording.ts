@@ -126,6 +126,7 @@ export const wording = {
   deleteTitle: 'Delete this record?',
   deleteHint:
     'Records that depend on it are deleted too, lose their reference, or prevent this, as the schema says. It cannot be undone.',
+  byDefault: 'default',
   required: 'required',
   findRecord: 'Find by title, or paste an id',
   conflict: 'Another user changed this record after you opened it. Nothing was saved.',

@@ -59,6 +59,7 @@ describeInBrowser('in Chromium, the studio of bylaw dev', () => {
   test('a person sees the wrong cell, mends the rule, knows whom it concerns, and saves', async () => {
     await studio.visit('/studio/policies/notes?rules=read', '.matrix tbody td');
     expect(new Set(await studio.texts('.matrix tbody td'))).toEqual(new Set(['allowed']));
+    expect(await studio.texts('.matrix tbody th')).toEqual([ADMIN.email, 'admin', 'member', 'guest']);
     await studio.write('@record.public');
     await studio.until('.changed');
     const save = `[...document.querySelectorAll('.draft-actions button')].find(({ textContent }) => textContent === 'Save and serve')`;

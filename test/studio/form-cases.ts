@@ -28,6 +28,9 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       await studio.visit('/studio/data/documents', '.toolbar');
       await studio.click('.toolbar button', 'New record');
       await studio.until('.record-form');
+      expect(await studio.texts('.member > label')).toEqual(
+        expect.arrayContaining(['title required', 'owner default @request.auth.id', 'team']),
+      );
       await studio.fill({ score: '101' });
       await save();
       await studio.until('.field-problem');

@@ -79,7 +79,14 @@ describeOnOne('the studio', (service) => {
       key: { type: 'uuid', made_by: 'service' },
       can: { list: true, create: true },
       relations: expect.arrayContaining([
-        { name: 'owner', kind: 'belongs_to', collection: 'users', required: true, read_only: false },
+        {
+          name: 'owner',
+          kind: 'belongs_to',
+          collection: 'users',
+          required: true,
+          read_only: false,
+          default: '@request.auth.id',
+        },
         {
           name: 'comments',
           kind: 'has_many',

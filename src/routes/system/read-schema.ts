@@ -29,6 +29,10 @@ const RULE = object({ roles: listSchema(TEXT), when: TEXT, place: PLACE }, ['whe
 const RULES = listSchema(RULE);
 
 const BOUND: Json = { type: ['number', 'string'] };
+const SERVED_DEFAULT: Json = {
+  type: ['number', 'string', 'boolean'],
+  description: 'A constant, or the name of a value such as `@now`.',
+};
 const FIELD = object(
   {
     name: TEXT,
@@ -40,10 +44,7 @@ const FIELD = object(
     enum: listSchema({ type: ['number', 'string'] }),
     min: BOUND,
     max: BOUND,
-    default: {
-      type: ['number', 'string', 'boolean'],
-      description: 'A constant, or the name of a value such as `@now`.',
-    },
+    default: SERVED_DEFAULT,
     rules: object({ read: RULES, create: RULES, update: RULES }, ['read', 'create', 'update']),
   },
   ['enum', 'min', 'max', 'default', 'rules'],
@@ -55,10 +56,11 @@ const SERVED_RELATION = object(
     collection: TEXT,
     required: FLAG,
     read_only: FLAG,
+    default: SERVED_DEFAULT,
     via: { ...TEXT, description: 'The belongs_to of the other collection.' },
     rules: object({ read: RULES, create: RULES, update: RULES }, ['read', 'create', 'update']),
   },
-  ['via', 'rules'],
+  ['default', 'via', 'rules'],
 );
 
 const served: Shape = (scope) =>
@@ -220,13 +222,15 @@ function describeField({ name, type, needed, readOnly, unique, search = false, .
     ...(allowed === undefined ? {} : { enum: allowed }),
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
-    ...(otherwise === undefined ? {} : { default: wordOfDefault(otherwise) }),
+    ...servedDefault(otherwise),
   };
 }
 
-function wordOfDefault(given: NonNullable<Field['default']>): string | number | boolean {
-  if (given.kind === 'constant') return given.value;
-  return given.kind === 'auth' ? `@request.auth.${given.name}` : given.zone === undefined ? '@now' : '@today';
+function servedDefault(given: Field['default']): { readonly default?: string | number | boolean } {
+  if (given === undefined) return {};
+  if (given.kind === 'constant') return { default: given.value };
+  if (given.kind === 'auth') return { default: `@request.auth.${given.name}` };
+  return { default: given.zone === undefined ? '@now' : '@today' };
 }
 
 function describeRelation(relation: Relation) {
@@ -238,6 +242,7 @@ function describeRelation(relation: Relation) {
     collection,
     required: isReference && relation.needed,
     read_only: kind === 'has_many' || (isReference && relation.readOnly),
+    ...(isReference && servedDefault(relation.default)),
     ...('via' in relation ? { via: relation.via } : {}),
   };
 }

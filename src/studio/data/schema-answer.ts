@@ -33,6 +33,7 @@ export interface ServedRelation {
   readonly collection: string;
   readonly required: boolean;
   readonly read_only: boolean;
+  readonly default?: string | number | boolean;
   readonly via?: string;
   readonly rules?: ServedRules;
 }

@@ -22,9 +22,9 @@ export interface TableColumn {
 
 const listIn = (key: string): readonly string[] => (address.value.query.get(key) ?? '').split(',').filter(Boolean);
 
-/** The viewed caller, the callers of the address, then the roles, and a guest. */
+/** The viewed caller, the callers of the address, the administrator, then the roles, and a guest. */
 export function tableCallers(): readonly string[] {
-  return callersAfter([viewedCaller.value, ...listIn('callers')]);
+  return callersAfter([viewedCaller.value, ...listIn('callers'), schema.value?.me.email ?? '']);
 }
 
 /** These callers but empty names, then the roles, and a guest, as many as a question takes. */

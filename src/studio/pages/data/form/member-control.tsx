@@ -24,11 +24,13 @@ export function MemberControl(props: MemberControlProps): JSX.Element {
   const { member, problem, isForbidden } = props;
   const id = useId();
   const isField = 'type' in member;
+  const otherwise = props.record === undefined ? member.default : undefined;
   return (
     <div class="member">
       <label for={id}>
         {member.name}
-        {member.required && <span class="required"> {wording.required}</span>}
+        {member.required && otherwise === undefined && <span class="required"> {wording.required}</span>}
+        {isOfRequest(otherwise) && <span class="required">{` ${wording.byDefault} ${otherwise}`}</span>}
       </label>
       {isField ? (
         <FieldControl {...props} id={id} field={member} />
@@ -97,7 +99,9 @@ function FieldControl({ id, field, record, draft, problem, isForbidden, onDraft 
 
 /** A constant is shown; a value of the request is the service's to fill in. */
 const defaultText = (otherwise: ServedField['default']): string | null =>
-  otherwise === undefined || String(otherwise).startsWith('@') ? null : String(otherwise);
+  otherwise === undefined || isOfRequest(otherwise) ? null : String(otherwise);
+
+const isOfRequest = (otherwise: ServedField['default']): boolean => String(otherwise).startsWith('@');
 
 interface TextControlProps {
   readonly field: ServedField;
