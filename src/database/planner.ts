@@ -3,7 +3,8 @@ import { type Sql, sql } from '../sql.ts';
 import type { Reader } from './contract.ts';
 
 export interface ExpectedPlan extends Readonly<Record<string, unknown>> {
-  /** The cost in the planner's own unit. */
+  /** The cost in the planner's own unit, up to the first row and of all rows. */
+  readonly 'Startup Cost': number;
   readonly 'Total Cost': number;
   readonly 'Plan Rows': number;
 }

@@ -57,7 +57,7 @@ function expectedRows(plan: PlanNode): ExpectedRows {
     rows: plan['Plan Rows'],
     cost: plan['Total Cost'],
     scanned: [...new Set(scanned.map((node) => String(node['Relation Name'])))],
-    hashed: costOfHashed(plan),
+    ...costsOfHashed(plan),
     lookedUp: loopIn(plan),
   };
 }
@@ -68,17 +68,36 @@ interface PlanNode extends ExpectedPlan {
 
 const planNodesOf = (plan: PlanNode): readonly PlanNode[] => [plan, ...(plan.Plans ?? []).flatMap(planNodesOf)];
 
+/** The nodes that read the records, outside of sub-plans. */
+const nodesOfRecords = (plan: PlanNode): readonly PlanNode[] => [
+  plan,
+  ...(plan.Plans ?? [])
+    .filter(({ 'Parent Relationship': place }) => place !== 'SubPlan' && place !== 'InitPlan')
+    .flatMap(nodesOfRecords),
+];
+
 /**
- * The cost to read the related rows that are kept in a hash table. The cost of the plan is that of look-ups for each row, which
- * do not run: PostgreSQL decides between the two ways after the costs.
+ * The cost to read the related rows that are kept in a hash table, and that of the other sub-plans for each record. The cost of
+ * the plan is that of look-ups for each row, which do not run: PostgreSQL decides between the two ways after the costs.
  */
-function costOfHashed(plan: PlanNode): number | undefined {
+function costsOfHashed(plan: PlanNode): Pick<ExpectedRows, 'hashed' | 'looped'> {
   const nodes = planNodesOf(plan);
-  const hashed = new Set(nodes.flatMap(({ Filter }) => String(Filter ?? '').match(/(?<=hashed )SubPlan \d+/g) ?? []));
-  if (hashed.size === 0) return undefined;
-  const read = nodes.filter((node) => hashed.has(String(node['Subplan Name'])));
-  return read.reduce((sum, each) => sum + each['Total Cost'], 0);
+  const named = (tested: readonly PlanNode[], names: RegExp): readonly PlanNode[] => {
+    const found = new Set(tested.flatMap(({ Filter }) => String(Filter ?? '').match(names) ?? []));
+    return nodes.filter((node) => found.has(String(node['Subplan Name'])));
+  };
+  const hashed = named(nodes, /(?<=hashed )SubPlan \d+/g);
+  if (hashed.length === 0) return {};
+  const looped = named(nodesOfRecords(plan), /(?<!hashed )SubPlan \d+/g);
+  return {
+    hashed: hashed.reduce((sum, each) => sum + each['Total Cost'], 0),
+    looped: looped.reduce((sum, each) => sum + costOfFirstRow(each), 0),
+  };
 }
+
+/** A test of related rows ends with the first that it finds. */
+const costOfFirstRow = ({ 'Startup Cost': start, 'Total Cost': total, 'Plan Rows': rows }: PlanNode): number =>
+  start + (total - start) / Math.max(1, rows);
 
 /** The look-ups for each of so many rows, and the cost of one. */
 function loopIn(plan: PlanNode): ExpectedRows['lookedUp'] {

@@ -337,7 +337,7 @@ export class Estimate {
    * The cost to find all rows of a condition.
    * @param ruled the cost to look up related rows of a row, besides those of the filter
    */
-  #timeOf({ cost, scanned = [], hashed, lookedUp }: ExpectedRows, ruled = 0): number {
+  #timeOf({ cost, scanned = [], hashed, looped = 0, lookedUp }: ExpectedRows, ruled = 0): number {
     const { rows } = this.#table;
     const each = WALKED + Math.max(SCANNED, this.#filterCost + ruled);
     const read = this.#scanned(scanned);
@@ -345,7 +345,7 @@ export class Estimate {
     const least =
       hashed === undefined
         ? Math.max(cost * OPAQUE, read, (lookedUp?.rows ?? 0) * each)
-        : Math.max(rows * SCANNED + hashed * OPAQUE, read);
+        : Math.max(rows * SCANNED + (hashed + rows * looped) * OPAQUE, read);
     return Math.min(least, rows * each);
   }
 

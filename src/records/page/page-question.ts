@@ -86,6 +86,8 @@ export interface ExpectedRows {
   readonly scanned?: readonly string[];
   /** The cost to read the related rows once, where the database would keep them all in memory. */
   readonly hashed?: number | undefined;
+  /** The cost for each record of the related rows that the database would look up beside. */
+  readonly looped?: number | undefined;
   /** The records for which the database would look up rows one by one, and the cost of each. */
   readonly lookedUp?: { readonly rows: number; readonly cost: number } | undefined;
 }
