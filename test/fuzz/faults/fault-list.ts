@@ -940,7 +940,7 @@ export const FAULTS: readonly Fault[] = [
     REMOVE,
     'a delete in one statement is judged by no rule',
     /\n {4}permit\.lookingUp\(\)\.where\(STORED\),/,
-    "raw('TRUE'),",
+    'sql`TRUE`,',
   ),
   {
     ...fault(
