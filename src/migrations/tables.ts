@@ -172,7 +172,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     ],
     primaryKey: [...tenantColumnsOf(collection), keyOf(collection).column],
     uniques: uniqueColumns(collection),
-    uniqueIndexes: uniqueIndexes(collection).map((definition) => uniqueIndexOf(collection, definition)),
+    uniqueIndexes: uniqueIndexesOf(collection),
     exclusions: (collection.noOverlap ?? []).map((key) => exclusionOf(collection, key)),
     foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
@@ -180,6 +180,10 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     ...tenantLayoutOf(collection, schema),
   };
 }
+
+/** The unique indexes that no constraint can be. */
+export const uniqueIndexesOf = (collection: Collection): readonly UniqueIndex[] =>
+  uniqueIndexes(collection).map((definition) => uniqueIndexOf(collection, definition));
 
 function uniqueIndexOf({ table }: Collection, { name, member, columns }: UniqueIndexDefinition): UniqueIndex {
   const { where, ignoresCase } = member.uniqueKey!;

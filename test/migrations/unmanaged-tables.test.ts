@@ -128,6 +128,28 @@ ${more}`;
     expect((await ownersNotes(db, schemaOf(text))).map((note) => note.sql)).toEqual([undefined, undefined]);
   });
 
+  it('a unique index with a condition, or of folded values, is a note with its SQL', async () => {
+    const keys: readonly (readonly [unique: string, sql: RegExp])[] = [
+      [
+        "{ where: '@record.n > 1' }",
+        /^CREATE UNIQUE INDEX "[^"]+" ON "own"\."orders" \("code"\) WHERE "orders"\."n" > /,
+      ],
+      ['{ ignore_case: true }', /^CREATE UNIQUE INDEX "[^"]+" ON "own"\."orders" \(\(lower\("code" /],
+    ];
+    await db.run(raw('ALTER TABLE own.orders DROP CONSTRAINT IF EXISTS orders_code_key'));
+    for (const [unique, sql] of keys) {
+      const schema = schemaOf(orders(`code: { type: string, max: 9, unique: ${unique} }, n: int`));
+      const noted = async () => (await ownersNotes(db, schema)).filter(({ text }) => text.includes('is not unique'));
+      const [note, ...more] = await noted();
+      expect([note, more]).toEqual([
+        { text: '"own.orders"."code" (`orders`) is not unique as the schema says', sql: expect.stringMatching(sql) },
+        [],
+      ]);
+      await db.run(raw(note!.sql!));
+      expect(await noted()).toEqual([]);
+    }
+  });
+
   it('a table that was managed before is neither renamed, changed nor dropped', async () => {
     const managed = 'collections: { former: { fields: { text: string } } }';
     await applyMigration(db, schemaOf(managed));

@@ -12,7 +12,7 @@ import type { Table, UniqueIndex } from '../tables.ts';
 const keyOf = (columns: readonly Sql[], ignoresCase: boolean): readonly Sql[] =>
   columns.map((column, i) => (ignoresCase && i === columns.length - 1 ? sql`(${foldedKey(column)})` : column));
 
-function createUniqueIndex(table: string, index: UniqueIndex, isOnline = false): Sql {
+export function createUniqueIndex(table: string, index: UniqueIndex, isOnline = false): Sql {
   const key = keyOf(
     index.columns.map((column) => ident(column)),
     index.ignoresCase,

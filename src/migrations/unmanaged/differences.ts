@@ -10,7 +10,8 @@ import { keyColumnsOf } from '../../schema/model/composite-key.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
 import { type BelongsTo, type Collection, type Field, madeByDatabase, type Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
-import { columnList, columnTypeOf } from '../tables.ts';
+import { createUniqueIndex } from '../keys/unique-indexes.ts';
+import { columnList, columnTypeOf, uniqueIndexesOf } from '../tables.ts';
 import { columnsText, type OwnersColumn, type OwnersTable } from './owners-tables.ts';
 
 export interface OwnersNote {
@@ -123,6 +124,18 @@ class OwnersDifferences {
           ...(!this.#table.isView && { sql: `${this.#alter} ADD UNIQUE (${columnList(columns).text})` }),
         });
     }
+    this.#compareUniqueIndexes();
+  }
+
+  /** A condition, or an expression, is not compared: PostgreSQL prints both in a form of its own. */
+  #compareUniqueIndexes(): void {
+    const { name, table } = this.#collection;
+    for (const index of uniqueIndexesOf(this.#collection)) {
+      const columns = columnsText([...new Set([...index.columns, ...index.whereColumns])]);
+      if (this.#table.partialKeys.has(columns) || (!index.ignoresCase && this.#isUnique(index.columns))) continue;
+      const text = `"${table}"."${index.columns.join('", "')}" (\`${name}\`) is not unique as the schema says`;
+      this.notes.push({ text, ...(!this.#table.isView && { sql: createUniqueIndex(table, index).text }) });
+    }
   }
 
   #compareKey(key: readonly string[]): void {
@@ -201,6 +214,7 @@ const NO_TABLE: OwnersTable = {
   isView: false,
   columns: new Map(),
   keys: [],
+  partialKeys: new Set(),
   references: new Set(),
   writes: { create: false, update: false, delete: false },
   hasRowLocks: false,

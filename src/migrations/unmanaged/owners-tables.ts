@@ -30,6 +30,8 @@ export interface OwnersTable {
   readonly isView: boolean;
   readonly columns: ReadonlyMap<string, OwnersColumn>;
   readonly keys: readonly OwnersKey[];
+  /** The columns that a unique index with a condition, or of expressions, is about, each set by `columnsText`. */
+  readonly partialKeys: ReadonlySet<string>;
   /** The columns of its foreign keys, each by `columnsText`. */
   readonly references: ReadonlySet<string>;
   readonly writes: WritesOfTable;
@@ -49,6 +51,7 @@ export async function readOwnersTables(
   const named = sql`unnest(${param('text[]', tables)}, ${param('text[]', quoted)}) AS named (name, quoted)`;
   const columns = Map.groupBy(await db.rows(selectColumns(named)), ([table]) => table!);
   const keys = Map.groupBy(await db.rows(selectKeys(named)), ([table]) => table!);
+  const partial = Map.groupBy(await db.rows(selectPartialKeys(named)), ([table]) => table!);
   const references = Map.groupBy(await db.rows(selectReferences(named)), ([table]) => table!);
   return new Map(
     (await db.rows(selectOwnersTables(named))).map(([name, kind, create, update, remove, isLocked, isSecured]) => [
@@ -60,6 +63,7 @@ export async function readOwnersTables(
           columns: readStrings(key),
           isUnique: isUnique === 't',
         })),
+        partialKeys: new Set((partial.get(name!) ?? []).map(([, columns]) => columnsText(readStrings(columns)))),
         references: new Set((references.get(name!) ?? []).map(([, columns]) => columnsText(readStrings(columns)))),
         writes: { create: create === 't', update: update === 't', delete: remove === 't' },
         hasRowLocks: isLocked === 't',
@@ -125,6 +129,17 @@ SELECT named.name,
   FROM ${named}
   JOIN pg_index x ON x.indrelid = to_regclass(named.quoted)
  WHERE x.indpred IS NULL AND x.indexprs IS NULL AND x.indisvalid`;
+
+const selectPartialKeys = (named: Sql): Sql => sql`
+SELECT named.name,
+       (SELECT json_agg(DISTINCT a.attname)::text
+          FROM pg_depend d
+          JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+         WHERE d.classid = 'pg_class'::regclass AND d.objid = x.indexrelid
+           AND d.refclassid = 'pg_class'::regclass AND d.refobjid = x.indrelid AND d.refobjsubid > 0)
+  FROM ${named}
+  JOIN pg_index x ON x.indrelid = to_regclass(named.quoted)
+ WHERE x.indisunique AND x.indisvalid AND (x.indpred IS NOT NULL OR x.indexprs IS NOT NULL)`;
 
 const selectReferences = (named: Sql): Sql => sql`
 SELECT named.name,
