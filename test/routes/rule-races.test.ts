@@ -81,7 +81,10 @@ collections:
     access: { view: true, create: true }
   books:
     history: true
-    fields: { name: string, out: { type: bool, required: true, default: false } }
+    fields:
+      name: string
+      code: { type: string, unique: true, max: 40 }
+      out: { type: bool, required: true, default: false }
     relations: { shelf: { kind: belongs_to, collection: shelves, required: true } }
     checks: { few: { when: '@next.out = true or count(@next.shelf.books as b, b.out = false and b != @next.id) < 2', message: 'the shelf is full' } }
     access: { view: true, create: true, update: true, delete: 'any(@record.shelf.books as b, b != @record.id)' }
@@ -308,6 +311,32 @@ describeOnOne(
         );
         const removed = await raced(books.map(({ id }) => ann.client.delete(`/api/books/${id}`)));
         expect(removed).toEqual([...books.slice(1).map(() => 204), 403]);
+      }
+    });
+
+    test('a count holds for upserts that race, alone and in batches', async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const shelf = await make('shelves', { id: crypto.randomUUID() });
+        const [one, two, three] = [1, 2, 3].map(() => crypto.randomUUID()) as [string, string, string];
+        const put = (code: string, out = false) =>
+          ann.client.put(`/api/books/by/code/${code}`, { data: { shelf, out } });
+        const inBatch = (code: string) =>
+          ann.client.post('/api/batch', {
+            operations: [{ op: 'upsert', collection: 'books', on: 'code', data: { code, shelf } }],
+          });
+        // Two of one code are one book.
+        const answers = await Promise.all([put(one), put(one), inBatch(two), put(three)]);
+        expect(answers.every(({ status }) => [200, 201, 422].includes(status))).toBe(true);
+        const found = await ann.client.get(`/api/books?shelf=${shelf}`);
+        expect(found.body.data).toHaveLength(2);
+        expect((await put(three, true)).status).toBeOneOf([200, 201]);
+        // An update by its code takes its turn, too.
+        const spare = crypto.randomUUID();
+        await put(spare, true);
+        const statuses = await raced([put(three), put(spare)]);
+        expect(statuses.filter((status) => status === 422).length).toBeGreaterThanOrEqual(1);
+        const standing = await ann.client.get(`/api/books?shelf=${shelf}&out=false`);
+        expect(standing.body.data.length).toBeLessThanOrEqual(2);
       }
     });
 
