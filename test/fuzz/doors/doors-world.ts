@@ -190,7 +190,7 @@ async function connect(
         if (target === undefined) break;
         const column = ident(relation.column);
         const related = schema.collections.get(relation.collection)!;
-        const isLost = ensured?.has(name, relation.name) === false && random.chance(0.2);
+        const isLost = ensured?.has(name, relation.name) === false && random.chance(0.35);
         const value = columnValue(doors, relation, related, isLost ? newId(related, random) : target);
         await db.run(
           sql`UPDATE ${tableIdent(table)} SET ${column} = ${value} WHERE ${idColumn(own)} = ${idParam(own, id)}`,

@@ -61,7 +61,7 @@ export function ofLostId({ catalog, collection }: Setting, random: Random): Expr
   const losing = [...relations.values()].filter(
     (relation) => 'mayBeLost' in relation && relation.kind === 'belongs_to',
   );
-  if (losing.length === 0 || random.chance(0.8)) return undefined;
+  if (losing.length === 0 || random.chance(0.5)) return undefined;
   const operand = pathTo(random.pick(losing).name, 'id');
   return { kind: 'is null', negated: random.chance(0.5), operand, span: SPAN };
 }
