@@ -42,6 +42,8 @@ const OF_LOST = [
   '@record.group.above.created_at is null',
   '@record.group.id is null',
   '@record.group.id is not null',
+  '@record.group.id not in []',
+  '@record.group.above.id not in []',
 ];
 /** The same of the kinds that an offer has. */
 const LINK_RULES = [

@@ -85,6 +85,9 @@ function madeFormer(schema: Schema, name: string): Schema {
   return { ...schema, collections: new Map(schema.collections).set(name, { ...collection, access, memberAccess }) };
 }
 
+const isEmptyList = (operand: CheckedOperand): boolean =>
+  operand.kind === 'literal' && Array.isArray(operand.value) && operand.value.length === 0;
+
 class SafeRule {
   readonly #rows: RuledRows;
 
@@ -119,6 +122,8 @@ class SafeRule {
         const sides = [checked.left, checked.right];
         const [left, right] = sides.map((side) => this.#read(side));
         const walks = sides.flatMap((side): readonly WalkToRecord[] => {
+          // No value is in an empty list, and the record is not asked for.
+          if (sides.some(isEmptyList)) return [];
           if (side.kind === 'count') return [side.path];
           return this.#isLostId(side) ? [side] : [];
         });
