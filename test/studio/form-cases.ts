@@ -199,6 +199,25 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       ).toEqual([true, true, false, false]);
     });
 
+    test('a session that ends while a form is open leaves the form, and its draft outlives the sign-in', async () => {
+      const id = await create('Before the end');
+      await openEdit(id);
+      await studio.fill({ title: 'After the end' });
+      await studio.page.send('Network.clearBrowserCookies');
+      await save();
+      await studio.until('dialog a.primary');
+      expect(await studio.page.evaluate(`document.querySelector('[name=title]').value`)).toBe('After the end');
+      expect(await studio.faults()).toEqual([]);
+      await studio.signIn(ann!);
+      await studio.until('.record dl');
+      expect((await read(id)).title).toBe('Before the end');
+      await studio.click('.record header button:not(:disabled)', 'Edit');
+      await studio.page.until(`document.querySelector('[name=title]')?.value === 'After the end'`);
+      await save();
+      await studio.page.until(`document.querySelector('.record h2')?.textContent === 'After the end'`);
+      expect((await read(id)).title).toBe('After the end');
+    });
+
     test('a lost connection is told in words, and the form stays', async () => {
       const id = await create('Offline');
       await openEdit(id);
