@@ -2,13 +2,18 @@
 import type { Database } from '../../src/database/contract.ts';
 import { param, sql } from '../../src/sql.ts';
 
-/** @param kind default: any lock */
+const OF_WRITES = ['advisory', 'transactionid', 'tuple'];
+
+/**
+ * @param kind default: locks of rows too. A notification waits for a moment for those of all suites, and a growing table for its
+ * other writers.
+ */
 export async function lockWaits(db: Database, kind?: 'advisory'): Promise<number> {
   const rows = await db.rows(sql`
     SELECT 1
       FROM pg_stat_activity
      WHERE datname = current_database()
        AND wait_event_type = 'Lock'
-       AND wait_event = coalesce(${param('text', kind ?? null)}, wait_event)`);
+       AND wait_event = ANY(${param('text[]', kind === undefined ? OF_WRITES : [kind])})`);
   return rows.length;
 }
