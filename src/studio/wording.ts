@@ -19,7 +19,6 @@ export const wording = {
   go: 'Go to',
   undo: 'Undo',
   undoKey: 'Undo the last change',
-  pageKeys: { n: 'New record', e: 'Edit the open record', '/': 'Filter records', r: 'Reload' },
   gridKeys: {
     '← ↑ → ↓': 'Move through the grid',
     'Page Up, Page Down, Home, End': 'Move further',
@@ -44,6 +43,7 @@ export const wording = {
   chooseCollection: 'Choose a collection.',
   firstSchema: 'The schema has no collection yet. Write the first one into bylaw.yaml:',
   filter: 'Filter',
+  filterRecords: 'Filter records',
   buildFilter: 'Build a filter',
   filterHint: 'An expression, such as status = "open" and score > 3',
   field: 'Field',

@@ -11,6 +11,7 @@ import { describeOnOne, type TestService, type User } from '../support/service.t
 import { accountCases } from './account-cases.ts';
 import { administrationCases } from './administration-cases.ts';
 import { formCases } from './form-cases.ts';
+import { keyCases } from './key-cases.ts';
 import { policyCases } from './policy-cases.ts';
 import { serviceCases } from './service-cases.ts';
 import { StudioPage } from './studio-browser.ts';
@@ -424,6 +425,7 @@ function inBrowser(service: TestService): void {
     policyCases(service, () => studio);
     accountCases(service, () => studio);
     serviceCases(service, () => studio);
+    keyCases(service, () => studio);
   });
 }
 

@@ -7,7 +7,7 @@ import { OptionList } from '../parts/option-list.tsx';
 import { wording } from '../wording.ts';
 import { areKeysShown } from './key-list.tsx';
 import { address, goTo, pathTo } from './page-address.ts';
-import { pageKeys } from './page-keys.ts';
+import { isActionOn, pageActions, runAction, shownShortcut } from './page-keys.ts';
 import { openPages } from './page-list.ts';
 import { type Theme, theme } from './preferences.ts';
 import { schema, signOut } from './session-state.ts';
@@ -24,10 +24,9 @@ const goal = (title: string, path: string): Goal => ({ title, run: () => goTo(pa
 
 /** The actions of the open page and of the studio, each with its key if it has one. */
 function actions(): readonly Goal[] {
-  const ofPage = Object.entries(wording.pageKeys).flatMap(([key, title]) => {
-    const run = pageKeys.get(key);
-    return run === undefined ? [] : [{ title: `${title} (${key})`, run }];
-  });
+  const ofPage = pageActions()
+    .filter(isActionOn)
+    .map((action) => ({ title: `${action.title} (${shownShortcut(action.key)})`, run: () => runAction(action) }));
   const themes = Object.entries(wording.themes).map(([name, title]) => ({
     title: `${wording.theme}: ${title}`,
     run: () => (theme.value = name as Theme),

@@ -93,7 +93,10 @@ function ViewBar(): JSX.Element | null {
   return (
     <p class="as-bar" role="status">
       {isAsked ? wording.youSeeAs : wording.notAsAnother} <strong dir="auto">{callerName(caller)}</strong>.{' '}
-      {wording.nothingWritten} <a href={changedPath({ [VIEWED_KEY]: undefined })}>{wording.endAs}</a>
+      {wording.nothingWritten}{' '}
+      <a href={changedPath({ [VIEWED_KEY]: undefined })} aria-keyshortcuts="q">
+        {wording.endAs}
+      </a>
     </p>
   );
 }

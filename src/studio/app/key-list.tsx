@@ -4,45 +4,49 @@ import type { JSX } from 'preact';
 import { Dialog } from '../parts/dialog.tsx';
 import { wording } from '../wording.ts';
 import { goTo, pathTo } from './page-address.ts';
-import { pageKeys } from './page-keys.ts';
+import { pageActions, pressPageKey, shortcutOf, shownShortcut } from './page-keys.ts';
 import { openPages } from './page-list.ts';
 import { undoNewest } from './toasts.tsx';
 
 export const areKeysShown = signal(false);
 
+const NOT_TYPED = '[type=checkbox], [type=radio], [type=file]';
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|SELECT|TEXTAREA)$/.test(target.tagName));
+  target instanceof HTMLElement &&
+  (target.isContentEditable || (target.matches('input, select, textarea') && !target.matches(NOT_TYPED)));
 
 let isAfterG = false;
 
 export function watchKeys(openPalette: () => void): void {
-  addEventListener('keydown', (event) => {
+  // Before an editor, which has a key of its own for Ctrl+Enter.
+  const options = { capture: true };
+  const onKeyDown = (event: KeyboardEvent): void => {
     const isCommand = event.ctrlKey || event.metaKey;
     if (isCommand && event.key.toLowerCase() === 'k') {
       event.preventDefault();
       openPalette();
       return;
     }
-    if (isTyping(event.target) || event.altKey || document.querySelector('dialog[open]') !== null) return;
-    if (isCommand) {
-      if (event.key.toLowerCase() === 'z') void undoNewest();
+    if (event.altKey || document.querySelector('dialog[open]') !== null) return;
+    if (isTyping(event.target) && !isCommand) return;
+    if (isCommand && event.key.toLowerCase() === 'z') {
+      if (!isTyping(event.target)) void undoNewest();
       return;
     }
-    const run = actionOf(event.key);
-    isAfterG = event.key === 'g';
-    if (run === undefined) return;
-    event.preventDefault();
-    run();
-  });
+    const wasAfterG = isAfterG;
+    isAfterG = event.key === 'g' && !isCommand;
+    if (!event.repeat && isDone(event, wasAfterG)) event.preventDefault();
+  };
+  addEventListener('keydown', onKeyDown, options);
 }
 
-function actionOf(key: string): (() => void) | undefined {
-  if (isAfterG) {
-    const page = openPages().find((each) => each.key === key);
-    return page && (() => goTo(pathTo(page.name)));
-  }
-  if (key === '?') return () => (areKeysShown.value = true);
-  return pageKeys.get(key);
+/** Does what the key is for; false: nothing. */
+function isDone(event: KeyboardEvent, wasAfterG: boolean): boolean {
+  const page = wasAfterG ? openPages().find(({ key }) => key === event.key) : undefined;
+  if (page !== undefined) goTo(pathTo(page.name));
+  else if (event.key === '?') areKeysShown.value = true;
+  else return !wasAfterG && pressPageKey(shortcutOf(event));
+  return true;
 }
 
 export function StudioKeys(): JSX.Element {
@@ -51,14 +55,15 @@ export function StudioKeys(): JSX.Element {
     ['Ctrl Z', wording.undoKey],
     ['?', wording.keys],
     ...openPages().map(({ key, title }) => [`g ${key}`, title] as const),
-    ...Object.entries({ ...wording.pageKeys, ...wording.gridKeys }),
+    ...pageActions().map(({ key, title }) => [shownShortcut(key), title] as const),
+    ...Object.entries(wording.gridKeys),
   ];
   return (
     <Dialog title={wording.keys} onClose={() => (areKeysShown.value = false)}>
       <table>
         <tbody>
           {rows.map(([key, text]) => (
-            <tr key={key}>
+            <tr key={`${key} ${text}`}>
               <th scope="row">
                 <kbd>{key}</kbd>
               </th>

@@ -25,7 +25,13 @@ export function ExpressionEditor(props: ExpressionEditorProps): JSX.Element {
       <IssueList id={id} text={text} issues={issues} onText={onText} />
       <p class="hint">
         {wording.editorHint}{' '}
-        <button type="button" class="link" disabled={canonical === undefined} onClick={() => onText(canonical ?? text)}>
+        <button
+          type="button"
+          class="link"
+          aria-keyshortcuts="Control+Shift+f"
+          disabled={canonical === undefined}
+          onClick={() => onText(canonical ?? text)}
+        >
           {wording.format}
         </button>
       </p>

@@ -7,6 +7,8 @@ import { ProblemNote } from './problem-note.tsx';
 
 interface CreateFormProps {
   readonly title: string;
+  /** The key that leads to its first control. */
+  readonly shortcut: string;
   /** The word on the button that creates. */
   readonly action: string;
   /** Creates what the form describes, which is emptied then. */
@@ -15,7 +17,7 @@ interface CreateFormProps {
 }
 
 /** A form that creates one thing, below the list of them. */
-export function CreateForm({ title, action, onCreate, children }: CreateFormProps): JSX.Element {
+export function CreateForm({ title, shortcut, action, onCreate, children }: CreateFormProps): JSX.Element {
   const [problem, setProblem] = useState<ShownProblem>();
   const create = async (form: HTMLFormElement): Promise<void> => {
     setProblem(undefined);
@@ -31,6 +33,8 @@ export function CreateForm({ title, action, onCreate, children }: CreateFormProp
       <h2>{title}</h2>
       <form
         class="account-form"
+        aria-label={title}
+        aria-keyshortcuts={shortcut}
         onSubmit={(event) => {
           event.preventDefault();
           void create(event.currentTarget);
@@ -38,7 +42,13 @@ export function CreateForm({ title, action, onCreate, children }: CreateFormProp
       >
         {children}
         {problem !== undefined && <ProblemNote problem={problem} />}
-        <button type="submit" class="primary" disabled={!isWritingOn.value} title={greyReason.value}>
+        <button
+          type="submit"
+          class="primary"
+          aria-keyshortcuts="Control+Enter"
+          disabled={!isWritingOn.value}
+          title={greyReason.value}
+        >
           {action}
         </button>
       </form>

@@ -69,6 +69,7 @@ export function FileUpload({ isSingle = false, isDisabled = false, onUploaded }:
         {isSingle ? wording.dropFile : wording.dropFiles}
         <input
           type="file"
+          aria-keyshortcuts="u"
           multiple={!isSingle}
           disabled={isOff}
           onChange={(event) => {

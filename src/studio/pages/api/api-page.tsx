@@ -64,6 +64,7 @@ function OperationList({ operations, current }: OperationListProps): JSX.Element
     <details class="operations" open={current === undefined || matchMedia('(min-width: 800px)').matches}>
       <summary>{wording.operations}</summary>
       <input
+        aria-keyshortcuts="/"
         type="search"
         aria-label={wording.searchOperations}
         placeholder={wording.searchOperations}

@@ -73,20 +73,32 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
           </label>
         )}
         {body !== undefined && <BodyField body={body} onBody={setBody} />}
-        <button
-          type="submit"
-          class="primary"
-          disabled={isSending || !isReady}
-          title={isReady ? undefined : wording.readOnly}
-        >
-          {isSending ? wording.sending : wording.sendRequest}
-        </button>
+        <SendButton isSending={isSending} isReady={isReady} />
       </form>
-      <RequestLine title="curl" text={curlLineOf(request)} />
-      <RequestLine title={wording.clientLine} text={clientLineOf(request)} />
+      <RequestLine shortcut="c" title="curl" text={curlLineOf(request)} />
+      <RequestLine shortcut="l" title={wording.clientLine} text={clientLineOf(request)} />
       {answer !== undefined && <AnswerView answer={answer} />}
       {answer !== undefined && questionOf(request) !== undefined && <DecidingRule decision={decision} />}
     </section>
+  );
+}
+
+interface SendButtonProps {
+  readonly isSending: boolean;
+  readonly isReady: boolean;
+}
+
+function SendButton({ isSending, isReady }: SendButtonProps): JSX.Element {
+  return (
+    <button
+      type="submit"
+      class="primary"
+      aria-keyshortcuts="Control+Enter"
+      disabled={isSending || !isReady}
+      title={isReady ? undefined : wording.readOnly}
+    >
+      {isSending ? wording.sending : wording.sendRequest}
+    </button>
   );
 }
 
@@ -218,7 +230,14 @@ function ParameterField({ parameter, value, onValue }: ParameterFieldProps): JSX
   );
 }
 
-function RequestLine({ title, text }: { readonly title: string; readonly text: string }): JSX.Element {
+interface RequestLineProps {
+  readonly title: string;
+  /** The key that copies it. */
+  readonly shortcut: string;
+  readonly text: string;
+}
+
+function RequestLine({ title, shortcut, text }: RequestLineProps): JSX.Element {
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text);
     showToast(wording.copied);
@@ -226,7 +245,13 @@ function RequestLine({ title, text }: { readonly title: string; readonly text: s
   return (
     <div class="request-line">
       <h3>{title}</h3>
-      <button type="button" class="link" aria-label={`${wording.copy}: ${title}`} onClick={() => void copy()}>
+      <button
+        type="button"
+        class="link"
+        aria-label={`${wording.copy}: ${title}`}
+        aria-keyshortcuts={shortcut}
+        onClick={() => void copy()}
+      >
         {wording.copy}
       </button>
       <pre tabIndex={0}>{text}</pre>

@@ -49,7 +49,14 @@ function CallerForm({ collection, as }: { readonly collection: string; readonly 
     >
       <label>
         {wording.caller}
-        <input name="as" list="as-callers" required placeholder={wording.addCallerHint} defaultValue={as} />
+        <input
+          name="as"
+          aria-keyshortcuts="/"
+          list="as-callers"
+          required
+          placeholder={wording.addCallerHint}
+          defaultValue={as}
+        />
       </label>
       <datalist id="as-callers">
         <option value="guest" />
@@ -65,7 +72,7 @@ function CallerForm({ collection, as }: { readonly collection: string; readonly 
           ))}
         </select>
       </label>
-      <button type="submit" class="primary">
+      <button type="submit" class="primary" aria-keyshortcuts="Control+Enter">
         {wording.viewAs}
       </button>
     </form>

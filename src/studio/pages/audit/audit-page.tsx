@@ -63,7 +63,7 @@ export function AuditPage(): JSX.Element {
       {events?.length === 0 && <p class="empty">{wording.noEvents}</p>}
       {events !== undefined && events.length > 0 && <EventTable events={events} />}
       {hasMore && (
-        <button type="button" onClick={() => void loadMore()}>
+        <button type="button" aria-keyshortcuts="l" onClick={() => void loadMore()}>
           {wording.olderEvents}
         </button>
       )}
@@ -85,7 +85,7 @@ function TrailFilterForm({ filter }: { readonly filter: TrailFilter }): JSX.Elem
     >
       <label>
         {wording.event}
-        <input name="event" placeholder="login_failed" value={filter.event} />
+        <input name="event" aria-keyshortcuts="/" placeholder="login_failed" value={filter.event} />
       </label>
       <label>
         {wording.userId}

@@ -45,18 +45,23 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
       <strong role="status">{`${records.length} ${wording.selected}`}</strong>
       {collection.kind === 'plain' && (
         <>
-          <button type="button" {...off} onClick={() => setAsked(asked === 'edit' ? undefined : 'edit')}>
+          <button
+            type="button"
+            aria-keyshortcuts="f"
+            {...off}
+            onClick={() => setAsked(asked === 'edit' ? undefined : 'edit')}
+          >
             {wording.editField}
           </button>
-          <button type="button" class="danger" {...off} onClick={() => setAsked('delete')}>
+          <button type="button" class="danger" aria-keyshortcuts="Shift+d" {...off} onClick={() => setAsked('delete')}>
             {wording.delete}
           </button>
         </>
       )}
-      <button type="button" onClick={() => saveRecords(collection.name, records)}>
+      <button type="button" aria-keyshortcuts="Shift+x" onClick={() => saveRecords(collection.name, records)}>
         {wording.export}
       </button>
-      <button type="button" onClick={onClear}>
+      <button type="button" aria-keyshortcuts="Shift+c" onClick={onClear}>
         {wording.clearSelection}
       </button>
       {asked === 'edit' && <FieldForm collection={collection} onData={(data) => void run(data)} />}
@@ -147,7 +152,7 @@ function FieldForm({ collection, onData }: FieldFormProps): JSX.Element {
         isForbidden={false}
         onDraft={(value) => setDraft({ [member.name]: value })}
       />
-      <button type="submit" disabled={!Object.hasOwn(draft, member.name)}>
+      <button type="submit" aria-keyshortcuts="Control+Enter" disabled={!Object.hasOwn(draft, member.name)}>
         {wording.save}
       </button>
     </form>

@@ -105,7 +105,7 @@ export function CellEditor(props: CellEditorProps): JSX.Element {
         />
       )}
       <div class="actions">
-        <button type="submit" class="primary">
+        <button type="submit" class="primary" aria-keyshortcuts="Control+Enter">
           {wording.save}
         </button>
         <button type="button" onClick={onClose}>

@@ -24,7 +24,7 @@ export function ColumnChoice({ collection, search }: ColumnChoiceProps): JSX.Ele
   const move = (at: number, to: number): void => show(shown.toSpliced(at, 1).toSpliced(to, 0, shown[at]!));
   return (
     <details class="menu-button">
-      <summary>{wording.columns}</summary>
+      <summary aria-keyshortcuts="v">{wording.columns}</summary>
       <fieldset class="menu column-choice">
         <legend>{wording.columns}</legend>
         {shown.map((name, i) => (

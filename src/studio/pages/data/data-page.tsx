@@ -2,7 +2,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
-import { onPageKey } from '../../app/page-keys.ts';
 import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
 import { greyReason, isWritingOn, viewedCaller } from '../../app/viewed-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
@@ -95,7 +94,6 @@ function CollectionRecords({ collection }: { readonly collection: ServedCollecti
     sort: query.get('sort') ?? '',
   };
   const pages = useRecordPages(search);
-  useEffect(() => onPageKey('r', pages.reload));
   if (!collection.can.list) return <p class="empty">{wording.notListable}</p>;
   const { problem } = pages;
   const isOfFilter = problem?.status === 400 && search.filter !== '';
@@ -107,7 +105,7 @@ function CollectionRecords({ collection }: { readonly collection: ServedCollecti
         {viewedCaller.value === '' && <RecordCount search={search} />}
         <ColumnChoice collection={collection} search={search} />
         <CreateButton collection={collection} />
-        <button type="button" onClick={pages.reload}>
+        <button type="button" aria-keyshortcuts="r" onClick={pages.reload}>
           {wording.reload}
         </button>
       </header>
@@ -142,7 +140,7 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
         ) : (
           <p>
             {wording.noneYet}{' '}
-            <button type="button" onClick={loadMore}>
+            <button type="button" aria-keyshortcuts="l" onClick={loadMore}>
               {wording.lookFurther}
             </button>
           </p>
@@ -180,7 +178,7 @@ function NewRecords({ count, onShow }: NewRecordsProps): JSX.Element {
   return (
     <p class="new-records" role="status">
       {`${count} ${wording.newRecords}`}{' '}
-      <button type="button" onClick={onShow}>
+      <button type="button" aria-keyshortcuts="s" onClick={onShow}>
         {wording.showNew}
       </button>
     </p>
@@ -234,13 +232,13 @@ const openForm = (): void => changeQuery({ record: NEW_RECORD });
 
 function CreateButton({ collection }: { readonly collection: ServedCollection }): JSX.Element | null {
   const isPossible = collection.can.create && isWritingOn.value;
-  useEffect(() => onPageKey('n', () => isPossible && openForm()));
   // A file is made by its upload, a user by a registration.
   if (collection.kind !== 'plain') return null;
   return (
     <button
       type="button"
       class="primary"
+      aria-keyshortcuts="n"
       disabled={!isPossible}
       title={collection.can.create ? greyReason.value : wording.createForbidden}
       onClick={openForm}
@@ -264,7 +262,7 @@ function RecordCount({ search }: { readonly search: RecordSearch }): JSX.Element
   };
   if (text !== undefined) return <output class="count">{text}</output>;
   return (
-    <button type="button" onClick={() => void count()}>
+    <button type="button" aria-keyshortcuts="t" onClick={() => void count()}>
       {wording.count}
     </button>
   );

@@ -1,7 +1,6 @@
 /** The filter: terms of clicks, and the expression that they are. */
 import type { JSX } from 'preact';
-import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
-import { onPageKey } from '../../app/page-keys.ts';
+import { useEffect, useId, useMemo, useState } from 'preact/hooks';
 import { schema } from '../../app/session-state.ts';
 import { leadsToOne, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
 import { ExpressionField, IssueList } from '../../editor/expression-editor.tsx';
@@ -21,15 +20,14 @@ export function FilterBar({ collection, filter, problem, onFilter }: FilterBarPr
   const [text, setText] = useState(filter);
   const [isUsed, setIsUsed] = useState(false);
   const [tools, isEditorThere] = [usePolicyTools(isUsed), useCodeField(isUsed) !== undefined];
-  const form = useRef<HTMLFormElement>(null);
   useEffect(() => setText(filter), [filter]);
-  useEffect(() => onPageKey('/', () => focusText(form.current)), []);
   const terms = termsOf(filter) ?? [];
   return (
     <div class="filter">
       <form
-        ref={form}
         role="search"
+        aria-label={wording.filterRecords}
+        aria-keyshortcuts="/"
         onSubmit={(event) => {
           event.preventDefault();
           onFilter(text.trim());
@@ -53,7 +51,7 @@ export function FilterBar({ collection, filter, problem, onFilter }: FilterBarPr
         </p>
       )}
       <details class="builder">
-        <summary>{wording.buildFilter}</summary>
+        <summary aria-keyshortcuts="b">{wording.buildFilter}</summary>
         <TermForm
           collection={collection}
           onTerm={(term) =>
@@ -65,9 +63,6 @@ export function FilterBar({ collection, filter, problem, onFilter }: FilterBarPr
     </div>
   );
 }
-
-const focusText = (form: HTMLFormElement | null): void =>
-  form?.querySelector<HTMLElement>('input, [contenteditable]')?.focus();
 
 interface FilterTextProps {
   readonly text: string;

@@ -3,7 +3,6 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { RecordCapabilities } from '../../../client/client.ts';
 import { changeQuery, pathTo } from '../../app/page-address.ts';
-import { onPageKey } from '../../app/page-keys.ts';
 import { collectionNamed, isAdminHere, noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { greyReason, isWritingOn, viewedCaller } from '../../app/viewed-caller.ts';
@@ -111,7 +110,6 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
   const edit = (): void => {
     if (mayEdit && open !== undefined && !('problem' in open)) setEdited(open);
   };
-  useEffect(() => onPageKey('e', edit));
   if (open === undefined) return <p class="loading">{wording.loading}</p>;
   if ('problem' in open) return <MissingRecord problem={open.problem} onClose={onClose} />;
   return (
@@ -124,6 +122,7 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
           <>
             <button
               type="button"
+              aria-keyshortcuts="e"
               disabled={!mayEdit}
               title={greyedBecause(can && can.update !== false, wording.updateForbidden)}
               onClick={edit}
@@ -134,14 +133,14 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
           </>
         )}
         {isAdminHere.value && (
-          <a class="button" href={pathTo('why', collection.name, { action: 'read', record: id })}>
+          <a class="button" href={pathTo('why', collection.name, { action: 'read', record: id })} aria-keyshortcuts="w">
             {wording.why}
           </a>
         )}
-        <button type="button" onClick={() => void copyAddress()}>
+        <button type="button" aria-keyshortcuts="c" onClick={() => void copyAddress()}>
           {wording.copyLink}
         </button>
-        <button type="button" onClick={onClose}>
+        <button type="button" aria-keyshortcuts="x" onClick={onClose}>
           {wording.close}
         </button>
       </header>
@@ -211,6 +210,7 @@ function DeleteButton({ collection, open, isAllowed, onDeleted }: DeleteButtonPr
     <>
       <button
         type="button"
+        aria-keyshortcuts="d"
         disabled={!isWritingOn.value || isAllowed !== true}
         title={greyedBecause(isAllowed, wording.deleteForbidden)}
         onClick={() => setAsking(true)}

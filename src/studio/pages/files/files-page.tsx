@@ -75,7 +75,7 @@ export function FilesPage(): JSX.Element {
         ))}
       </ul>
       {cursor !== undefined && (
-        <button type="button" onClick={() => void load(files ?? [], cursor)}>
+        <button type="button" aria-keyshortcuts="l" onClick={() => void load(files ?? [], cursor)}>
           {wording.moreFiles}
         </button>
       )}
@@ -116,9 +116,14 @@ function FileCard({ file }: { readonly file: StoredFile }): JSX.Element {
         </a>
       </p>
       <p class="hint">{`${type}, ${shownSize(size)}`}</p>
-      <button type="button" class="link" onClick={() => void link()}>
+      <button
+        type="button"
+        class="link"
+        aria-label={`${wording.copyFileLink}: ${name}`}
+        aria-keyshortcuts="c"
+        onClick={() => void link()}
+      >
         {wording.copyFileLink}
-        <span class="away">{` ${name}`}</span>
       </button>
     </>
   );

@@ -102,10 +102,16 @@ function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
           <td>{shownTime(key.expires_at, wording.never)}</td>
           <td>
             <div class="row-actions">
-              <button type="button" {...off} onClick={() => onAsk({ key, what: 'rotate' })}>
+              <button type="button" aria-keyshortcuts="t" {...off} onClick={() => onAsk({ key, what: 'rotate' })}>
                 {wording.rotate}
               </button>
-              <button type="button" class="danger" {...off} onClick={() => onAsk({ key, what: 'revoke' })}>
+              <button
+                type="button"
+                class="danger"
+                aria-keyshortcuts="d"
+                {...off}
+                onClick={() => onAsk({ key, what: 'revoke' })}
+              >
                 {wording.revoke}
               </button>
             </div>

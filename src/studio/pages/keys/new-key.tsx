@@ -44,7 +44,7 @@ function newKeyIn(given: FormData): NewKey {
 export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) => void }): JSX.Element {
   const create = async (given: FormData): Promise<void> => onIssued(await createKey(newKeyIn(given)));
   return (
-    <CreateForm title={wording.newKey} action={wording.addKey} onCreate={create}>
+    <CreateForm title={wording.newKey} shortcut="n" action={wording.addKey} onCreate={create}>
       <label>
         {wording.name}
         <input name="name" required maxLength={100} autocomplete="off" />

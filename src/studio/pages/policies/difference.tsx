@@ -71,25 +71,32 @@ export function DraftActions(): JSX.Element {
       <h2>{wording.beforeSaving}</h2>
       {!isChanged && <p class="hint">{wording.nothingEdited}</p>}
       <div class="actions">
-        <button type="button" class="primary" disabled={!isChanged || isAsking} onClick={() => void compare(text)}>
+        <button
+          type="button"
+          class="primary"
+          aria-keyshortcuts="Control+Enter"
+          disabled={!isChanged || isAsking}
+          onClick={() => void compare(text)}
+        >
           {isAsking ? wording.comparing : wording.compare}
         </button>
         <SaveButton text={text} isReady={isChanged && state !== undefined && 'difference' in state} onProblem={note} />
         <button
           type="button"
+          aria-keyshortcuts="c"
           disabled={!isChanged}
           onClick={() => void navigator.clipboard.writeText(text).then(() => showToast(wording.copied))}
         >
           {wording.copyFile}
         </button>
-        <button type="button" disabled={!isChanged} onClick={dropDraft}>
+        <button type="button" aria-keyshortcuts="Shift+d" disabled={!isChanged} onClick={dropDraft}>
           {wording.dropDraft}
         </button>
       </div>
       {state !== undefined && 'problem' in state && <ProblemNote problem={state.problem} />}
       {state !== undefined && 'difference' in state && <DifferenceList difference={state.difference} />}
       <details>
-        <summary>{wording.wholeFile}</summary>
+        <summary aria-keyshortcuts="v">{wording.wholeFile}</summary>
         <label>
           {wording.wholeFile}
           <textarea
@@ -129,6 +136,7 @@ function SaveButton({ text, isReady, onProblem }: SaveButtonProps): JSX.Element 
   return (
     <button
       type="button"
+      aria-keyshortcuts="s"
       disabled={!isReady}
       title={isReady ? undefined : wording.compareFirst}
       onClick={() => void save()}

@@ -30,7 +30,12 @@ export function RuleList({ collection, set, drafted: { shown, change } }: RuleLi
                   onChoose={change && ((roles) => change.setRoles(i, roles))}
                 />
                 {change !== undefined && (
-                  <button type="button" aria-label={`${wording.removeRule} ${i + 1}`} onClick={() => change.remove(i)}>
+                  <button
+                    type="button"
+                    aria-label={`${wording.removeRule} ${i + 1}`}
+                    aria-keyshortcuts="d"
+                    onClick={() => change.remove(i)}
+                  >
                     {wording.removeTerm}
                   </button>
                 )}
@@ -96,7 +101,7 @@ function RuleCondition({ collection, set, rule, number }: RuleConditionProps): J
       {when !== before && (
         <p class="hint">
           {wording.before} <code>{before}</code>{' '}
-          <button type="button" class="link" onClick={() => edit(before)}>
+          <button type="button" class="link" aria-keyshortcuts="r" onClick={() => edit(before)}>
             {wording.revert}
           </button>
         </p>
@@ -111,7 +116,7 @@ const NEVER_RULE = 'false';
 function NewRule({ change }: { readonly change: RuleChanges }): JSX.Element {
   return (
     <details class="new-rule">
-      <summary>{wording.newRule}</summary>
+      <summary aria-keyshortcuts="n">{wording.newRule}</summary>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -129,7 +134,9 @@ function NewRule({ change }: { readonly change: RuleChanges }): JSX.Element {
           <input type="checkbox" name="condition" defaultChecked />
           {wording.withCondition}
         </label>
-        <button type="submit">{wording.addRule}</button>
+        <button type="submit" aria-keyshortcuts="Control+Enter">
+          {wording.addRule}
+        </button>
       </form>
     </details>
   );

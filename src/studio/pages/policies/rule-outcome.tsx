@@ -56,7 +56,7 @@ export function RuleOutcome({ collection, set, drafted }: RuleOutcomeProps): JSX
           </select>
         </label>
         {cell !== '' && (
-          <button type="button" onClick={() => changeQuery({ cell: undefined })}>
+          <button type="button" aria-keyshortcuts="x" onClick={() => changeQuery({ cell: undefined })}>
             {wording.anyCell}
           </button>
         )}

@@ -93,7 +93,11 @@ export function TableSubjects({ kind }: { readonly kind: 'records' | 'data' }): 
         <AddSubject name="data" label={wording.addData} hint='{"title": "New"}' onAdd={addData} />
       )}
       {isChanged && (
-        <button type="button" onClick={() => changeQuery({ callers: undefined, records: undefined, data: undefined })}>
+        <button
+          type="button"
+          aria-keyshortcuts="t"
+          onClick={() => changeQuery({ callers: undefined, records: undefined, data: undefined })}
+        >
           {wording.resetTable}
         </button>
       )}
@@ -135,7 +139,12 @@ function AddSubject({ name, label, hint, onAdd }: AddSubjectProps): JSX.Element 
     <form onSubmit={add}>
       <label>
         {label}
-        <input name={name} placeholder={hint} aria-invalid={problem !== undefined} />
+        <input
+          name={name}
+          aria-keyshortcuts={name === 'callers' ? 'a' : 'b'}
+          placeholder={hint}
+          aria-invalid={problem !== undefined}
+        />
         {problem !== undefined && (
           <span class="field-problem" role="alert">
             {problem}

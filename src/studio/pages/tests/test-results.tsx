@@ -128,7 +128,7 @@ function MutantTable({ mutants, onAdd }: MutantTableProps): JSX.Element {
                 {test === null ? (
                   wording.noTelling
                 ) : (
-                  <button type="button" onClick={() => onAdd(test)}>
+                  <button type="button" aria-keyshortcuts="a" onClick={() => onAdd(test)}>
                     {wording.addTest}
                   </button>
                 )}

@@ -119,14 +119,26 @@ export function TestsPage(): JSX.Element {
         />
       ))}
       <div class="actions">
-        <button type="button" class="primary" disabled={!canRun} onClick={() => void run(false)}>
+        <button
+          type="button"
+          class="primary"
+          aria-keyshortcuts="Control+Enter"
+          disabled={!canRun}
+          onClick={() => void run(false)}
+        >
           {isRunning ? wording.running : wording.runTests}
         </button>
-        <button type="button" disabled={!canRun} title={wording.mutateHint} onClick={() => void run(true)}>
+        <button
+          type="button"
+          aria-keyshortcuts="m"
+          disabled={!canRun}
+          title={wording.mutateHint}
+          onClick={() => void run(true)}
+        >
           {wording.runMutants}
         </button>
         {hasDatabase() && (
-          <button type="button" onClick={reload}>
+          <button type="button" aria-keyshortcuts="Shift+r" onClick={reload}>
             {wording.reloadTests}
           </button>
         )}
@@ -180,6 +192,7 @@ function FileDrop({ onFiles }: { readonly onFiles: (files: TestFiles) => void })
       {wording.dropTests}
       <input
         type="file"
+        aria-keyshortcuts="u"
         multiple
         accept=".yaml,.yml"
         onChange={(event) => void textsOf(event.currentTarget.files).then(onFiles)}
@@ -197,7 +210,7 @@ interface FileTextProps {
 
 function FileText({ name, text, onText, onRemove }: FileTextProps): JSX.Element {
   return (
-    <div class="test-file">
+    <div class="test-file" role="group" aria-label={name}>
       <label>
         {name}
         <textarea
@@ -208,8 +221,8 @@ function FileText({ name, text, onText, onRemove }: FileTextProps): JSX.Element 
           onInput={(event) => onText(event.currentTarget.value)}
         />
       </label>
-      <button type="button" onClick={onRemove}>
-        {`${wording.removeFile} ${name}`}
+      <button type="button" aria-label={`${wording.removeFile} ${name}`} aria-keyshortcuts="d" onClick={onRemove}>
+        {wording.removeFile}
       </button>
     </div>
   );

@@ -25,7 +25,7 @@ export function Invitations(): JSX.Element {
       <Answered answer={answer}>
         {(invitations) => <InvitationTable invitations={invitations} onChange={() => setVersion(version + 1)} />}
       </Answered>
-      <CreateForm title={wording.newInvitation} action={wording.sendInvitation} onCreate={create}>
+      <CreateForm title={wording.newInvitation} shortcut="v" action={wording.sendInvitation} onCreate={create}>
         <label>
           {wording.email}
           <input name="email" type="email" required autocomplete="off" />
@@ -63,6 +63,7 @@ function InvitationTable({ invitations, onChange }: InvitationTableProps): JSX.E
             <button
               type="button"
               aria-label={`${wording.removeTerm}: ${email}`}
+              aria-keyshortcuts="r"
               disabled={!isWritingOn.value}
               onClick={() => remove(id)}
             >

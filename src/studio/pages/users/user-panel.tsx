@@ -65,23 +65,25 @@ interface AccountActionsProps {
 function AccountActions({ account, onRun }: AccountActionsProps): JSX.Element {
   const { id, disabled: isDisabled, second_factor: hasFactor } = account;
   const [asked, setAsked] = useState<keyof typeof CONFIRMED_ACTIONS>();
-  const button = (word: string, act: () => void, name?: 'danger'): JSX.Element => (
-    <button type="button" class={name} {...offWhileReadOnly()} onClick={act}>
+  const button = (word: string, key: string, act: () => void, name?: 'danger'): JSX.Element => (
+    <button type="button" class={name} aria-keyshortcuts={key} {...offWhileReadOnly()} onClick={act}>
       {word}
     </button>
   );
   const asking = (action: keyof typeof CONFIRMED_ACTIONS): JSX.Element =>
-    button(CONFIRMED_ACTIONS[action].word, () => setAsked(action), 'danger');
+    button(CONFIRMED_ACTIONS[action].word, CONFIRMED_ACTIONS[action].key, () => setAsked(action), 'danger');
   const confirm = (action: keyof typeof CONFIRMED_ACTIONS): void => {
     setAsked(undefined);
     void onRun(actOn(id, action), CONFIRMED_ACTIONS[action].done);
   };
   return (
     <div class="actions">
-      {button(wording.endSessions, () => void onRun(endSessionsOf(id), wording.sessionsEnded))}
-      {button(wording.sendReset, () => void onRun(actOn(id, 'password-reset'), wording.resetSent))}
+      {button(wording.endSessions, 'Shift+x', () => void onRun(endSessionsOf(id), wording.sessionsEnded))}
+      {button(wording.sendReset, 'm', () => void onRun(actOn(id, 'password-reset'), wording.resetSent))}
       {hasFactor && asking('second-factor/reset')}
-      {isDisabled ? button(wording.enable, () => void onRun(actOn(id, 'enable'), wording.enabled)) : asking('disable')}
+      {isDisabled
+        ? button(wording.enable, 'd', () => void onRun(actOn(id, 'enable'), wording.enabled))
+        : asking('disable')}
       {asked !== undefined && (
         <ConfirmDialog
           title={CONFIRMED_ACTIONS[asked].title}
@@ -115,7 +117,7 @@ function RoleForm({ chosen, onRoles }: RoleFormProps): JSX.Element {
       }}
     >
       <RoleChoice chosen={chosen} />
-      <button type="submit" {...offWhileReadOnly()}>
+      <button type="submit" aria-keyshortcuts="s" {...offWhileReadOnly()}>
         {wording.saveRoles}
       </button>
     </form>
@@ -126,12 +128,14 @@ function RoleForm({ chosen, onRoles }: RoleFormProps): JSX.Element {
 const CONFIRMED_ACTIONS = {
   disable: {
     word: wording.disable,
+    key: 'd',
     title: wording.disableTitle,
     hint: wording.disableHint,
     done: wording.disabledNow,
   },
   'second-factor/reset': {
     word: wording.resetFactor,
+    key: 'f',
     title: wording.resetFactorTitle,
     hint: wording.resetFactorHint,
     done: wording.factorReset,

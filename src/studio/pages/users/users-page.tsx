@@ -44,7 +44,7 @@ function FoundAccountTable({ text, version, chosen }: FoundAccountTableProps): J
         <>
           <AccountTable accounts={accounts} chosen={chosen} />
           {hasMore && (
-            <button type="button" onClick={() => setPages(pages + 1)}>
+            <button type="button" aria-keyshortcuts="l" onClick={() => setPages(pages + 1)}>
               {wording.moreUsers}
             </button>
           )}
@@ -87,7 +87,7 @@ function AccountSearch({ text }: { readonly text: string }): JSX.Element {
     >
       <label>
         {wording.emailBegins}
-        <input key={text} name="search" type="search" defaultValue={text} />
+        <input key={text} name="search" type="search" aria-keyshortcuts="/" defaultValue={text} />
       </label>
       <button type="submit">{wording.applyFilter}</button>
     </form>
@@ -132,7 +132,7 @@ function NewAccount({ onMade }: { readonly onMade: () => void }): JSX.Element {
     onMade();
   };
   return (
-    <CreateForm title={wording.newUser} action={wording.addUser} onCreate={create}>
+    <CreateForm title={wording.newUser} shortcut="n" action={wording.addUser} onCreate={create}>
       <label>
         {wording.email}
         <input name="email" type="email" required autocomplete="off" />

@@ -73,6 +73,7 @@ function AskedText({ name, label, hint, text, isOpen }: AskedTextProps): JSX.Ele
     <label>
       {label}
       <input
+        aria-keyshortcuts={name === 'record' ? 'b' : '/'}
         key={text}
         name={name}
         placeholder={hint}

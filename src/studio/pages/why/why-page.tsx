@@ -41,7 +41,7 @@ function QuestionForm({ question }: { readonly question: WhyQuestion }): JSX.Ele
     <form class="question" onSubmit={ask}>
       <label>
         {wording.caller}
-        <input name="as" list="callers" placeholder={wording.callerHint} value={question.as} />
+        <input name="as" aria-keyshortcuts="/" list="callers" placeholder={wording.callerHint} value={question.as} />
       </label>
       <datalist id="callers">
         <option value="guest" />
@@ -69,7 +69,7 @@ function QuestionForm({ question }: { readonly question: WhyQuestion }): JSX.Ele
         {wording.recordId}
         <input name="record" placeholder={wording.anyRecord} value={question.record} />
       </label>
-      <button type="submit" class="primary">
+      <button type="submit" class="primary" aria-keyshortcuts="Control+Enter">
         {wording.ask}
       </button>
     </form>

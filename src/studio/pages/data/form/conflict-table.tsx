@@ -47,10 +47,10 @@ export function ConflictTable({ collection, before, draft, onOver, onStored }: C
         ))}
       </ScrollTable>
       <p class="actions">
-        <button type="button" onClick={() => onOver(open)}>
+        <button type="button" aria-keyshortcuts="s" onClick={() => onOver(open)}>
           {wording.saveMine}
         </button>
-        <button type="button" onClick={onStored}>
+        <button type="button" aria-keyshortcuts="k" onClick={onStored}>
           {wording.takeStored}
         </button>
       </p>

@@ -104,7 +104,7 @@ interface FormActionsProps {
 function FormActions({ isDisabled, onCancel }: FormActionsProps): JSX.Element {
   return (
     <div class="actions">
-      <button type="submit" class="primary" disabled={isDisabled}>
+      <button type="submit" class="primary" aria-keyshortcuts="Control+Enter" disabled={isDisabled}>
         {wording.save}
       </button>
       <button type="button" onClick={onCancel}>
