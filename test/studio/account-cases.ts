@@ -121,6 +121,60 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Revoked.')`);
     });
 
+    test('the forms of a user, an invitation and a key keep their drafts for the tab until they are sent', async () => {
+      // Each form with what a person gives, and what the form then holds.
+      const forms = [
+        [
+          '/studio/users',
+          'New user',
+          { email: `drafted.${Date.now()}@example.org` },
+          { roles: 'member', invite: 'off' },
+        ],
+        ['/studio/users', 'New invitation', { email: `invited.${Date.now()}@example.com` }, { roles: 'member' }],
+        [
+          '/studio/keys',
+          'New key',
+          { name: 'drafted', collection: 'documents' },
+          { roles: 'member', actions: 'delete' },
+        ],
+      ] as const;
+      for (const [path, title, texts, boxes] of forms) {
+        const form = `document.querySelector('form[aria-label="${title}"]')`;
+        const held = (): Promise<unknown> =>
+          studio.page.until(`${form} && [...new FormData(${form})].map((entry) => entry.join(' '))`);
+        await studio.visit(path, `form[aria-label="${title}"]`);
+        // A refused form of a test before has its draft.
+        await studio.page.evaluate(`${form}.reset()`);
+        const before = await held();
+        await studio.page.evaluate(`(() => {
+          for (const [name, value] of Object.entries(${JSON.stringify(texts)})) {
+            ${form}.elements[name].value = value;
+            ${form}.elements[name].dispatchEvent(new Event('input', { bubbles: true }));
+          }
+          for (const [name, value] of Object.entries(${JSON.stringify(boxes)}))
+            ${form}.querySelector('[name=' + name + ']' + (value === 'off' ? '' : '[value=' + value + ']')).click();
+        })()`);
+        const given = await held();
+        expect([title, given]).not.toEqual([title, before]);
+        for (const text of Object.values(texts)) expect(String(given)).toContain(text);
+        await studio.page.evaluate('globalThis.isBefore = true');
+        await studio.page.send('Page.reload');
+        await studio.page.until(`globalThis.isBefore === undefined && ${form} !== null`);
+        expect([title, await held()]).toEqual([title, given]);
+        await studio.page.evaluate(`${form}.requestSubmit()`);
+        await studio.page.until(`document.querySelector('dialog .secret, .toasts p') !== null`);
+        await studio.page.until(
+          `${JSON.stringify(before)}.join() === [...new FormData(${form})].map((entry) => entry.join(' ')).join()`,
+        );
+        await studio.page.send('Page.reload');
+        await studio.page.until(`document.querySelector('dialog, .toasts p') === null && ${form} !== null`);
+        expect([title, await held()]).toEqual([title, before]);
+      }
+      expect(
+        await studio.page.evaluate('Object.keys(sessionStorage).filter((key) => key.includes("inputs:"))'),
+      ).toEqual([]);
+    });
+
     test('the pages fit into 360, 768 and 1440 pixels, in both themes', async () => {
       await root!.client.post('/api/auth/keys', { name: 'a'.repeat(100), roles: ['member'] });
       for (const path of [`/studio/users/${ann!.id}`, '/studio/keys']) {

@@ -2,6 +2,25 @@
 const DRAFT_PREFIX = 'bylaw-studio:';
 const DRAFT_USER = `${DRAFT_PREFIX}user`;
 
+/** The draft as it was kept; undefined: none. */
+export function keptTabDraft<Draft>(name: string): Draft | undefined {
+  try {
+    return JSON.parse(sessionStorage.getItem(DRAFT_PREFIX + name) ?? 'null') ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param draft undefined: the tab keeps none */
+export function keepTabDraft(name: string, draft: unknown): void {
+  try {
+    if (draft === undefined) sessionStorage.removeItem(DRAFT_PREFIX + name);
+    else sessionStorage.setItem(DRAFT_PREFIX + name, JSON.stringify(draft));
+  } catch {
+    // Storage may be forbidden or full: the page has the draft as long as it is open.
+  }
+}
+
 /** Drops the drafts of any other user. */
 export function keepDraftsOf(user: string): void {
   try {

@@ -1,8 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { noteProblem } from '../app/session-state.ts';
 import { greyReason, isWritingOn } from '../app/viewed-caller.ts';
 import type { ShownProblem } from '../data/problem-words.ts';
+import { forgetInputs, keepInputs, restoreInputs } from './kept-inputs.ts';
 import { ProblemNote } from './problem-note.tsx';
 
 interface CreateFormProps {
@@ -16,13 +17,16 @@ interface CreateFormProps {
   readonly children: ComponentChildren;
 }
 
-/** A form that creates one thing, below the list of them. */
+/** A form that creates one thing, below the list of them. The tab keeps its draft under the title. */
 export function CreateForm({ title, shortcut, action, onCreate, children }: CreateFormProps): JSX.Element {
   const [problem, setProblem] = useState<ShownProblem>();
+  const shownForm = useRef<HTMLFormElement>(null);
+  useLayoutEffect(() => restoreInputs(title, shownForm.current!), []);
   const create = async (form: HTMLFormElement): Promise<void> => {
     setProblem(undefined);
     try {
       await onCreate(new FormData(form));
+      forgetInputs(title);
       form.reset();
     } catch (error) {
       setProblem(noteProblem(error));
@@ -32,9 +36,11 @@ export function CreateForm({ title, shortcut, action, onCreate, children }: Crea
     <section aria-label={title}>
       <h2>{title}</h2>
       <form
+        ref={shownForm}
         class="account-form"
         aria-label={title}
         aria-keyshortcuts={shortcut}
+        onInput={(event) => keepInputs(title, event.currentTarget)}
         onSubmit={(event) => {
           event.preventDefault();
           void create(event.currentTarget);

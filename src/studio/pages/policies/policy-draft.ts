@@ -1,5 +1,6 @@
 /** The edits of conditions that are not saved, and the text of the schema with them. Kept for the tab. */
 import { signal } from '@preact/signals';
+import { keepTabDraft, keptTabDraft } from '../../app/tab-drafts.ts';
 import type { RulePlace, ServedSchema } from '../../data/schema-answer.ts';
 import { quotedScalar } from '../../editor/quoted-scalar.ts';
 
@@ -16,32 +17,20 @@ interface PlacedEdit {
   readonly text: string;
 }
 
-const KEY = 'bylaw-studio:policy-draft';
+const DRAFT_NAME = 'policy-draft';
 const NO_DRAFT: PolicyDraft = { base: '', edits: {} };
-
-function storedDraft(): PolicyDraft {
-  try {
-    return (JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as PolicyDraft | null) ?? NO_DRAFT;
-  } catch {
-    return NO_DRAFT;
-  }
-}
 
 /** Undefined: as the tab has it. Another user has no draft, once the session is known. */
 const draft = signal<PolicyDraft | undefined>(undefined);
 
 function keepPolicyDraft(changed: PolicyDraft): void {
   draft.value = changed;
-  try {
-    sessionStorage.setItem(KEY, JSON.stringify(changed));
-  } catch {
-    // It lasts for the page.
-  }
+  keepTabDraft(DRAFT_NAME, changed);
 }
 
 /** The draft of this text; the draft of another text is not applied to it. */
 function draftOf({ text = '' }: ServedSchema): PolicyDraft {
-  const kept = draft.value ?? storedDraft();
+  const kept = draft.value ?? keptTabDraft<PolicyDraft>(DRAFT_NAME) ?? NO_DRAFT;
   return kept.base === text ? kept : { ...NO_DRAFT, base: text };
 }
 

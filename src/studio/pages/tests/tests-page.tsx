@@ -2,13 +2,14 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { noteProblem, schema } from '../../app/session-state.ts';
+import { keepTabDraft, keptTabDraft } from '../../app/tab-drafts.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { fetchProjectTests, runHere, runOnService, type TestAnswer, TestTextErrors } from './test-answer.ts';
 import { TestResults } from './test-results.tsx';
 
-const KEY = 'bylaw-studio:policy-tests';
+const DRAFT_NAME = 'policy-tests';
 const FIRST_TESTS = `rows:
   COLLECTION:
     one: {}
@@ -19,15 +20,6 @@ tests:
 
 interface TestFiles {
   readonly [name: string]: string;
-}
-
-function storedFiles(): TestFiles | undefined {
-  try {
-    const stored = sessionStorage.getItem(KEY);
-    return stored === null ? undefined : (JSON.parse(stored) as TestFiles);
-  } catch {
-    return undefined;
-  }
 }
 
 function firstFiles(): TestFiles {
@@ -51,15 +43,11 @@ interface EditedFiles {
 
 /** The edited files, which outlive the page, else those of the project. */
 function useTestFiles(): EditedFiles {
-  const [files, setFiles] = useState(storedFiles);
+  const [files, setFiles] = useState(() => keptTabDraft<TestFiles>(DRAFT_NAME));
   const [loadProblem, setProblem] = useState<ShownProblem>();
   const change = (changed: TestFiles): void => {
     setFiles(changed);
-    try {
-      sessionStorage.setItem(KEY, JSON.stringify(changed));
-    } catch {
-      // It lasts for the page.
-    }
+    keepTabDraft(DRAFT_NAME, changed);
   };
   const reload = (): void => {
     setProblem(undefined);

@@ -1,4 +1,5 @@
 /** The changes of a form that were not saved. Reloads of the tab keep them. */
+import { keepTabDraft, keptTabDraft } from '../../../app/tab-drafts.ts';
 import type { ServedCollection, ServedField, ServedRelation } from '../../../data/schema-answer.ts';
 import type { StudioRecord } from '../record-query.ts';
 
@@ -11,26 +12,13 @@ export type FormMember = ServedField | ServedRelation;
 export const formMembersOf = ({ fields, relations }: ServedCollection): readonly FormMember[] =>
   [...fields, ...relations].filter(({ read_only: isReadOnly }) => !isReadOnly);
 
-const keyOfDraft = (collection: string, id: string | undefined): string =>
-  `bylaw-studio:draft:${collection}/${id ?? ''}`;
+const nameOfDraft = (collection: string, id: string | undefined): string => `draft:${collection}/${id ?? ''}`;
 
-export function keptDraft(collection: string, id: string | undefined): FormDraft {
-  try {
-    return JSON.parse(sessionStorage.getItem(keyOfDraft(collection, id)) ?? '{}') as FormDraft;
-  } catch {
-    return {};
-  }
-}
+export const keptDraft = (collection: string, id: string | undefined): FormDraft =>
+  keptTabDraft<FormDraft>(nameOfDraft(collection, id)) ?? {};
 
-export function keepDraft(collection: string, id: string | undefined, draft: FormDraft): void {
-  try {
-    const key = keyOfDraft(collection, id);
-    if (Object.keys(draft).length === 0) sessionStorage.removeItem(key);
-    else sessionStorage.setItem(key, JSON.stringify(draft));
-  } catch {
-    // The form has it as long as the page is open.
-  }
-}
+export const keepDraft = (collection: string, id: string | undefined, draft: FormDraft): void =>
+  keepTabDraft(nameOfDraft(collection, id), Object.keys(draft).length === 0 ? undefined : draft);
 
 const isNumeral = (text: string): boolean => /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text);
 
