@@ -27,6 +27,12 @@ describe('the JSON values of fields', () => {
     expect(
       read(FIELD_KINDS.string, ['', 'a', 'ab', '\ud83d\ude00\ud83d\ude00', 'abc', 'e\u0301'], { min: 1, max: 2 }),
     ).toEqual(['too_short', 'a', 'ab', '\ud83d\ude00\ud83d\ude00', 'too_long', 'e\u0301']);
+    const detailOf = (text: string, bounds: object): unknown => FIELD_KINDS.string.fromJson(text, bounds).error?.detail;
+    expect([detailOf('', { min: 1 }), detailOf('', { min: 2 }), detailOf('ab', { max: 1 })]).toEqual([
+      'expected 1 character or more',
+      'expected 2 characters or more',
+      'expected 1 character or less',
+    ]);
     expect(read(FIELD_KINDS.string, ['x', 'X'], { enum: ['x'] })).toEqual(['x', 'not_in_enum']);
     expect(read(FIELD_KINDS.string, ['x', 'X', 'Y'], { enum: ['x'], lower: true })).toEqual(['x', 'x', 'not_in_enum']);
   });

@@ -1,5 +1,7 @@
 /** A draft as the text of a schema file; comments name what it leaves out. */
+
 import { Document, isCollection } from 'yaml';
+import { counted } from '../../counted.ts';
 import type { Draft, DraftMember, DraftTable, LeftOut } from './draft-table.ts';
 
 const HEAD = `# Drafted by \`bylaw introspect\`. No caller has access yet: an action without a rule is denied. Write rules under
@@ -43,8 +45,6 @@ export function countDraft({ drafted, leftOut }: Draft): string {
     `left out: ${counts.length === 0 ? 'nothing' : counts.join(', ')}`,
   ].join('; ');
 }
-
-const counted = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
 function collectionLines({ name, declared, notes, obstacles, ...draft }: DraftTable): string {
   const isOwned = declared.managed !== false;

@@ -1,5 +1,6 @@
 /** Lists of values: one kind for each type of element. */
 
+import { counted } from '../../counted.ts';
 import { type ElementOfList, type ListType, MOST_ELEMENTS, SCALARS } from '../../policy/scalar-types.ts';
 import { arrayTexts, listText } from '../../policy/scalars/list-values.ts';
 import type { Scalar } from '../../policy/values.ts';
@@ -35,10 +36,11 @@ function readElements(
 
 function readListField(element: ElementOfList, value: unknown, { min = 0, max = MOST_ELEMENTS }: Constraints): Read {
   // A long body is not read to its end.
-  if (Array.isArray(value) && value.length > Number(max)) return reject('too_long', `expected ${max} elements or less`);
+  if (Array.isArray(value) && value.length > Number(max))
+    return reject('too_long', `expected ${counted(max, 'element')} or less`);
   const read = readElements(ELEMENTS[element], BOUNDS[element] ?? {}, value);
   if (!('elements' in read)) return read;
-  if (read.elements.length < Number(min)) return reject('too_short', `expected ${min} elements or more`);
+  if (read.elements.length < Number(min)) return reject('too_short', `expected ${counted(min, 'element')} or more`);
   return { value: listText(read.elements) };
 }
 

@@ -1,3 +1,4 @@
+import { counted } from '../../counted.ts';
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { parseString } from '../../policy/values.ts';
 import { sql, unquotedText } from '../../sql.ts';
@@ -25,8 +26,10 @@ function stringFromJson(value: unknown, constraints: Constraints): Read {
   const { min, max, lower } = constraints;
   const text = lower ? value.toLowerCase() : value;
   const length = lengthOf(text);
-  if (min !== undefined && length < Number(min)) return reject('too_short', `expected ${min} characters or more`);
-  if (max !== undefined && length > Number(max)) return reject('too_long', `expected ${max} characters or less`);
+  if (min !== undefined && length < Number(min))
+    return reject('too_short', `expected ${counted(min, 'character')} or more`);
+  if (max !== undefined && length > Number(max))
+    return reject('too_long', `expected ${counted(max, 'character')} or less`);
   return outsideEnum(text, constraints) ?? { value: text };
 }
 

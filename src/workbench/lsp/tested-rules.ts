@@ -1,4 +1,5 @@
 /** Code lenses: how many tests are about a rule, and which of its mutants no test notices, after a run of the tests. */
+import { counted } from '../../counted.ts';
 import { type PlacedRule, placedRules } from '../rule-places.ts';
 import type { ResultsDocument } from '../test/results-document.ts';
 import type { SchemaText } from './schema-text.ts';
@@ -23,8 +24,6 @@ export function codeLenses(file: SchemaText, uri: string, results: ResultsDocume
     return { range: { start, end: start }, command: { title, command: TEST_COMMAND, arguments: [uri] } };
   });
 }
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 function lensTitle(placed: PlacedRule, { tests, mutants = [] }: ResultsDocument): string {
   const own = tests.filter((test) => testsRule(test, placed));
