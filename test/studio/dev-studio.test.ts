@@ -63,7 +63,7 @@ describeInBrowser('in Chromium, the studio of bylaw dev', () => {
     await studio.write('@record.public');
     await studio.until('.changed');
     const save = `[...document.querySelectorAll('.draft-actions button')].find(({ textContent }) => textContent === 'Save and serve')`;
-    expect(await studio.page.evaluate(`${save}.disabled`)).toBe(true);
+    expect(await studio.page.evaluate(`${save}.ariaDisabled`)).toBe('true');
     await studio.click('.draft-actions button', 'Show what changes');
     await studio.until('.difference');
     expect((await studio.texts('.difference'))[0]).toMatch(/notes: read.*narrower.*Can no longer do this: .*guest/);

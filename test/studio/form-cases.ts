@@ -1,5 +1,6 @@
 /** The form of a record in Chromium: create, edit, undo, delete, errors at their fields, and two versions side by side. */
 import { beforeAll, describe, expect, test } from 'vitest';
+import { OTHER_HOST } from '../support/browser/browser.ts';
 import type { TestService, User } from '../support/service.ts';
 import type { StudioPage } from './studio-browser.ts';
 
@@ -194,9 +195,47 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       );
       expect(
         await studio.page.evaluate(
-          `[...document.querySelectorAll('.record header button')].map(({ disabled }) => disabled)`,
+          `[...document.querySelectorAll('.record header button')].map(({ ariaDisabled }) => ariaDisabled)`,
         ),
-      ).toEqual([true, true, false, false]);
+      ).toEqual(['true', 'true', null, null]);
+      expect(await studio.faults()).toEqual([]);
+      // A finger has no hover, and the Tab key stops at a greyed button as well.
+      await studio.click('.record header button', 'Delete');
+      await studio.page.until(
+        `document.querySelector('.toasts')?.textContent.startsWith('Your rules do not let you delete this record.')`,
+      );
+      await studio.page.evaluate(`document.querySelector('.record header button').focus()`);
+      await studio.press('Enter');
+      await studio.page.until(
+        `document.querySelector('.toasts').textContent.includes('Your rules do not let you change this record.')`,
+      );
+      expect(await studio.page.evaluate(`document.querySelector('dialog, .record-form')`)).toBe(null);
+    });
+
+    test('at a name of another machine nothing is written until editing is switched on', async () => {
+      const id = await create('Far away');
+      const path = `/studio/data/documents?record=${id}`;
+      const isGreyed = `[...document.querySelectorAll('.toolbar .primary, .record header button')].map(({ title }) => title !== '')`;
+      await studio.visit(path, '.record header button:not(:disabled)');
+      expect(await studio.page.evaluate(isGreyed)).toEqual([false, false, false, false, false]);
+      expect(await studio.texts('.settings input')).toEqual([]);
+      const far = service.url.replace('127.0.0.1', OTHER_HOST);
+      const { cookies } = await studio.page.send('Network.getCookies');
+      for (const { name, value, path: where, httpOnly } of cookies as readonly Record<string, string>[])
+        await studio.page.send('Network.setCookie', { name, value, url: `${far}${where}`, httpOnly });
+      const there = studio.at(far);
+      await there.visit(path, '.record header button:not(:disabled)');
+      expect(await there.page.evaluate(isGreyed)).toEqual([true, true, true, false, false]);
+      for (const key of ['n', 'e', 'd']) await there.press(key);
+      await there.page.until(`document.querySelectorAll('.toasts p').length === 3`);
+      expect(await there.texts('.toasts p')).toEqual(
+        Array(3).fill(expect.stringContaining('Switch editing on in the menu of your account first.')),
+      );
+      expect(await there.page.evaluate(`document.querySelector('dialog, .record-form')`)).toBe(null);
+      await there.click('.settings input');
+      await there.page.until(`!${isGreyed}.includes(true)`);
+      await there.press('e');
+      await there.until('.record-form');
     });
 
     test('a session that ends while a form is open leaves the form, and its draft outlives the sign-in', async () => {

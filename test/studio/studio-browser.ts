@@ -44,6 +44,11 @@ export class StudioPage {
     return studio;
   }
 
+  /** The same page for another address of the service. */
+  at(url: string): StudioPage {
+    return new StudioPage(this.page, url);
+  }
+
   /** Waits until the selector finds an element. */
   async visit(path: string, selector: string): Promise<void> {
     await this.page.send('Page.navigate', { url: `${this.#url}${path}` });

@@ -37,7 +37,9 @@ function controlTitle(control: HTMLElement): string {
   return (ownLabel ?? (label ?? control).textContent).trim();
 }
 
-export const isActionOn = ({ controls }: PageAction): boolean => controls.some(isOn);
+/** A greyed control has its key, which shows the reason. */
+export const isActionOn = ({ controls }: PageAction): boolean =>
+  controls.some((control) => isOn(control) && control.ariaDisabled !== 'true');
 
 const isOn = (control: HTMLElement): boolean => !control.matches(':disabled');
 

@@ -1,8 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { noteProblem } from '../app/session-state.ts';
-import { greyReason, isWritingOn } from '../app/viewed-caller.ts';
+import { greyReason } from '../app/viewed-caller.ts';
 import type { ShownProblem } from '../data/problem-words.ts';
+import { greyed } from './greyed.ts';
 import { forgetInputs, keepInputs, restoreInputs } from './kept-inputs.ts';
 import { ProblemNote } from './problem-note.tsx';
 
@@ -48,13 +49,7 @@ export function CreateForm({ title, shortcut, action, onCreate, children }: Crea
       >
         {children}
         {problem !== undefined && <ProblemNote problem={problem} />}
-        <button
-          type="submit"
-          class="primary"
-          aria-keyshortcuts="Control+Enter"
-          disabled={!isWritingOn.value}
-          title={greyReason.value}
-        >
+        <button type="submit" class="primary" aria-keyshortcuts="Control+Enter" {...greyed(greyReason.value)}>
           {action}
         </button>
       </form>

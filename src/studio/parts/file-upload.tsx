@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem } from '../app/session-state.ts';
-import { greyReason, isWritingOn } from '../app/viewed-caller.ts';
 import { service } from '../data/api-service.ts';
 import type { ShownProblem } from '../data/problem-words.ts';
 import { wording } from '../wording.ts';
+import { FileDrop } from './file-drop.tsx';
 import { ProblemNote } from './problem-note.tsx';
 
 interface Sending {
@@ -48,36 +48,17 @@ function useUploads(onUploaded: FileUploadProps['onUploaded']) {
 }
 
 export function FileUpload({ isSingle = false, isDisabled = false, onUploaded }: FileUploadProps): JSX.Element {
-  const isOff = isDisabled || !isWritingOn.value;
   const [sending, send] = useUploads(onUploaded);
-  const sendAll = (list: FileList | null | undefined): void => {
-    if (isOff) return;
-    for (const [i, file] of [...(list ?? [])].slice(0, isSingle ? 1 : undefined).entries())
-      void send(file, Date.now() * 100 + i);
-  };
   return (
     <>
-      <label
-        class="file-drop"
-        title={greyReason.value}
-        onDragOver={(event) => event.preventDefault()}
-        onDrop={(event) => {
-          event.preventDefault();
-          sendAll(event.dataTransfer?.files);
+      <FileDrop
+        words={isSingle ? wording.dropFile : wording.dropFiles}
+        isWriting
+        {...{ isSingle, isDisabled }}
+        onFiles={(files) => {
+          for (const [i, file] of files.entries()) void send(file, Date.now() * 100 + i);
         }}
-      >
-        {isSingle ? wording.dropFile : wording.dropFiles}
-        <input
-          type="file"
-          aria-keyshortcuts="u"
-          multiple={!isSingle}
-          disabled={isOff}
-          onChange={(event) => {
-            sendAll(event.currentTarget.files);
-            event.currentTarget.value = '';
-          }}
-        />
-      </label>
+      />
       <ul class="uploads">
         {Object.entries(sending).map(([key, { name, share, problem }]) => (
           <li key={key}>

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
+/** The browser finds this machine under the name. */
+export const OTHER_HOST = 'studio.example';
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -15,6 +17,8 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
   '--remote-debugging-port=0',
+  // A name that is not of the own machine.
+  `--host-resolver-rules=MAP ${OTHER_HOST} 127.0.0.1`,
 ];
 
 const executable = NAMES.map(pathOf).find((path) => path !== undefined);

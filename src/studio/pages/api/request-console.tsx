@@ -3,8 +3,9 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { hasEnded } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { isWritingOn } from '../../app/viewed-caller.ts';
+import { greyReason } from '../../app/viewed-caller.ts';
 import { askWhy, type WhyExplanation, type WhyQuestion } from '../../data/why-question.ts';
+import { greyed } from '../../parts/greyed.ts';
 import { wording } from '../../wording.ts';
 import { ExplanationView } from '../why/explanation-view.tsx';
 import type { ApiOperation, ApiParameter } from './operation-list.ts';
@@ -39,7 +40,6 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
   const [answer, setAnswer] = useState<ConsoleAnswer>();
   const [decision, setDecision] = useState<RequestDecision>();
   const request: ConsoleRequest = { operation, values, body, file };
-  const isReady = isWritingOn.value || !isWrite(operation);
   const send = async (): Promise<void> => {
     setSending(true);
     setAnswer(undefined);
@@ -73,7 +73,7 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
           </label>
         )}
         {body !== undefined && <BodyField body={body} onBody={setBody} />}
-        <SendButton isSending={isSending} isReady={isReady} />
+        <SendButton isSending={isSending} isWriting={isWrite(operation)} />
       </form>
       <RequestLine shortcut="c" title="curl" text={curlLineOf(request)} />
       <RequestLine shortcut="l" title={wording.clientLine} text={clientLineOf(request)} />
@@ -85,17 +85,17 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
 
 interface SendButtonProps {
   readonly isSending: boolean;
-  readonly isReady: boolean;
+  readonly isWriting: boolean;
 }
 
-function SendButton({ isSending, isReady }: SendButtonProps): JSX.Element {
+function SendButton({ isSending, isWriting }: SendButtonProps): JSX.Element {
   return (
     <button
       type="submit"
       class="primary"
       aria-keyshortcuts="Control+Enter"
-      disabled={isSending || !isReady}
-      title={isReady ? undefined : wording.readOnly}
+      disabled={isSending}
+      {...greyed(isWriting ? greyReason.value : undefined)}
     >
       {isSending ? wording.sending : wording.sendRequest}
     </button>

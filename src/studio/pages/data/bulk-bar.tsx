@@ -3,10 +3,11 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { greyReason, isWritingOn } from '../../app/viewed-caller.ts';
+import { greyReason } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
+import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { type BulkOutcome, saveRecords, writeAll } from './bulk-actions.ts';
@@ -39,7 +40,7 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
       setProblem(noteProblem(error));
     }
   };
-  const off = { disabled: !isWritingOn.value, title: greyReason.value };
+  const off = greyed(greyReason.value);
   return (
     <section class="bulk-bar" aria-label={wording.selection}>
       <strong role="status">{`${records.length} ${wording.selected}`}</strong>

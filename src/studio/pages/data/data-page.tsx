@@ -5,6 +5,7 @@ import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
 import { greyReason, isWritingOn, viewedCaller } from '../../app/viewed-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
+import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { BulkBar } from './bulk-bar.tsx';
@@ -231,7 +232,6 @@ function useSelection(records: readonly StudioRecord[]): ChosenRecords {
 const openForm = (): void => changeQuery({ record: NEW_RECORD });
 
 function CreateButton({ collection }: { readonly collection: ServedCollection }): JSX.Element | null {
-  const isPossible = collection.can.create && isWritingOn.value;
   // A file is made by its upload, a user by a registration.
   if (collection.kind !== 'plain') return null;
   return (
@@ -239,8 +239,7 @@ function CreateButton({ collection }: { readonly collection: ServedCollection })
       type="button"
       class="primary"
       aria-keyshortcuts="n"
-      disabled={!isPossible}
-      title={collection.can.create ? greyReason.value : wording.createForbidden}
+      {...greyed(collection.can.create ? greyReason.value : wording.createForbidden)}
       onClick={openForm}
     >
       {wording.create}

@@ -5,12 +5,13 @@ import type { RecordCapabilities } from '../../../client/client.ts';
 import { changeQuery, pathTo } from '../../app/page-address.ts';
 import { collectionNamed, isAdminHere, noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { greyReason, isWritingOn, viewedCaller } from '../../app/viewed-caller.ts';
+import { greyReason, viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import type { ServedCollection, ServedRelation } from '../../data/schema-answer.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
+import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { RecordForm } from './form/record-form.tsx';
@@ -106,10 +107,6 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
   const can = useCapabilities(collection, open);
   // The form saves over the version with which it began, not over a newer one of the feed.
   const [edited, setEdited] = useState<TaggedRecord>();
-  const mayEdit = isWritingOn.value && can !== undefined && can.update !== false;
-  const edit = (): void => {
-    if (mayEdit && open !== undefined && !('problem' in open)) setEdited(open);
-  };
   if (open === undefined) return <p class="loading">{wording.loading}</p>;
   if ('problem' in open) return <MissingRecord problem={open.problem} onClose={onClose} />;
   return (
@@ -123,9 +120,9 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
             <button
               type="button"
               aria-keyshortcuts="e"
-              disabled={!mayEdit}
-              title={greyedBecause(can && can.update !== false, wording.updateForbidden)}
-              onClick={edit}
+              disabled={can === undefined}
+              {...greyed(reasonOf(can && can.update !== false, wording.updateForbidden))}
+              onClick={() => setEdited(open)}
             >
               {wording.edit}
             </button>
@@ -180,7 +177,7 @@ function ViewedMembers({ collection, record, viewed }: RecordMembersProps & { re
 }
 
 /** Why a button is greyed. */
-function greyedBecause(isAllowed: boolean | undefined, reason: string): string | undefined {
+function reasonOf(isAllowed: boolean | undefined, reason: string): string | undefined {
   if (isAllowed === false) return reason;
   return greyReason.value;
 }
@@ -211,8 +208,8 @@ function DeleteButton({ collection, open, isAllowed, onDeleted }: DeleteButtonPr
       <button
         type="button"
         aria-keyshortcuts="d"
-        disabled={!isWritingOn.value || isAllowed !== true}
-        title={greyedBecause(isAllowed, wording.deleteForbidden)}
+        disabled={isAllowed === undefined}
+        {...greyed(reasonOf(isAllowed, wording.deleteForbidden))}
         onClick={() => setAsking(true)}
       >
         {wording.delete}

@@ -3,9 +3,10 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { greyReason, isWritingOn } from '../../app/viewed-caller.ts';
+import { greyReason } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
+import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
@@ -84,7 +85,7 @@ function shownLimit({ limit, publishable, addresses, origins }: ApiKey): string 
 }
 
 function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
-  const off = { disabled: !isWritingOn.value, title: greyReason.value };
+  const off = greyed(greyReason.value);
   return (
     <ScrollTable
       label={wording.apiKeys}

@@ -5,6 +5,7 @@ import { loadSession, noteProblem, schema } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { draftedText, dropDraft, editWhole, isDrafted } from './policy-draft.ts';
@@ -137,8 +138,7 @@ function SaveButton({ text, isReady, onProblem }: SaveButtonProps): JSX.Element 
     <button
       type="button"
       aria-keyshortcuts="s"
-      disabled={!isReady}
-      title={isReady ? undefined : wording.compareFirst}
+      {...greyed(isReady ? undefined : wording.compareFirst)}
       onClick={() => void save()}
     >
       {wording.saveSchema}

@@ -17,7 +17,7 @@ export function TestResults({ answer, schemaText, onAdd }: TestResultsProps): JS
   return (
     <section aria-label={wording.results}>
       <p class={`verdict ${failed === 0 ? 'allowed' : 'refused'}`} role="status">
-        <strong>{`${passed} ${wording.passed}`}</strong> <span>{`${failed} ${wording.failed}`}</span>
+        <strong>{`${passed} ${wording.passed}`}</strong> <strong>{`${failed} ${wording.failed}`}</strong>
         {undecided > 0 && <span>{` ${undecided} ${wording.undecided}`}</span>}
       </p>
       {failed > 0 && <FailureTable tests={tests.filter(({ ok }) => !ok)} />}

@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { noteProblem, schema } from '../../app/session-state.ts';
 import { keepTabDraft, keptTabDraft } from '../../app/tab-drafts.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { FileDrop } from '../../parts/file-drop.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { fetchProjectTests, runHere, runOnService, type TestAnswer, TestTextErrors } from './test-answer.ts';
@@ -96,7 +97,11 @@ export function TestsPage(): JSX.Element {
       <h1>{wording.tests}</h1>
       <p class="hint">{runHint()}</p>
       {loadProblem !== undefined && <ProblemNote problem={loadProblem} onRetry={reload} />}
-      <FileDrop onFiles={(more) => change({ ...files, ...more })} />
+      <FileDrop
+        words={wording.dropTests}
+        accept=".yaml,.yml"
+        onFiles={(dropped) => void textsOf(dropped).then((more) => change({ ...files, ...more }))}
+      />
       {Object.entries(files).map(([name, text]) => (
         <FileText
           key={name}
@@ -106,31 +111,7 @@ export function TestsPage(): JSX.Element {
           onRemove={() => change(Object.fromEntries(Object.entries(files).filter(([other]) => other !== name)))}
         />
       ))}
-      <div class="actions">
-        <button
-          type="button"
-          class="primary"
-          aria-keyshortcuts="Control+Enter"
-          disabled={!canRun}
-          onClick={() => void run(false)}
-        >
-          {isRunning ? wording.running : wording.runTests}
-        </button>
-        <button
-          type="button"
-          aria-keyshortcuts="m"
-          disabled={!canRun}
-          title={wording.mutateHint}
-          onClick={() => void run(true)}
-        >
-          {wording.runMutants}
-        </button>
-        {hasDatabase() && (
-          <button type="button" aria-keyshortcuts="Shift+r" onClick={reload}>
-            {wording.reloadTests}
-          </button>
-        )}
-      </div>
+      <RunActions {...{ canRun, isRunning, run, reload }} />
       {problem !== undefined && <ProblemNote problem={problem} />}
       {answer !== undefined && (
         <TestResults
@@ -140,6 +121,40 @@ export function TestsPage(): JSX.Element {
         />
       )}
     </main>
+  );
+}
+
+interface RunActionsProps extends Pick<RunningTests, 'isRunning' | 'run'>, Pick<EditedFiles, 'reload'> {
+  readonly canRun: boolean;
+}
+
+function RunActions({ canRun, isRunning, run, reload }: RunActionsProps): JSX.Element {
+  return (
+    <div class="actions">
+      <button
+        type="button"
+        class="primary"
+        aria-keyshortcuts="Control+Enter"
+        disabled={!canRun}
+        onClick={() => void run(false)}
+      >
+        {isRunning ? wording.running : wording.runTests}
+      </button>
+      <button
+        type="button"
+        aria-keyshortcuts="m"
+        disabled={!canRun}
+        title={wording.mutateHint}
+        onClick={() => void run(true)}
+      >
+        {wording.runMutants}
+      </button>
+      {hasDatabase() && (
+        <button type="button" aria-keyshortcuts="Shift+r" onClick={reload}>
+          {wording.reloadTests}
+        </button>
+      )}
+    </div>
   );
 }
 
@@ -162,31 +177,9 @@ function freeName(files: TestFiles): string {
   return `mutant-${number}.policy.yaml`;
 }
 
-async function textsOf(list: FileList | null | undefined): Promise<TestFiles> {
-  const read = [...(list ?? [])].map(async (file) => [file.name, await file.text()] as const);
+async function textsOf(files: readonly File[]): Promise<TestFiles> {
+  const read = files.map(async (file) => [file.name, await file.text()] as const);
   return Object.fromEntries(await Promise.all(read));
-}
-
-function FileDrop({ onFiles }: { readonly onFiles: (files: TestFiles) => void }): JSX.Element {
-  return (
-    <label
-      class="file-drop"
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault();
-        void textsOf(event.dataTransfer?.files).then(onFiles);
-      }}
-    >
-      {wording.dropTests}
-      <input
-        type="file"
-        aria-keyshortcuts="u"
-        multiple
-        accept=".yaml,.yml"
-        onChange={(event) => void textsOf(event.currentTarget.files).then(onFiles)}
-      />
-    </label>
-  );
 }
 
 interface FileTextProps {

@@ -3,9 +3,10 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { isWritingOn } from '../../app/viewed-caller.ts';
+import { greyReason } from '../../app/viewed-caller.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { CreateForm } from '../../parts/create-form.tsx';
+import { greyed } from '../../parts/greyed.ts';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
 import { RoleChoice } from './role-choice.tsx';
@@ -64,7 +65,7 @@ function InvitationTable({ invitations, onChange }: InvitationTableProps): JSX.E
               type="button"
               aria-label={`${wording.removeTerm}: ${email}`}
               aria-keyshortcuts="r"
-              disabled={!isWritingOn.value}
+              {...greyed(greyReason.value)}
               onClick={() => remove(id)}
             >
               {wording.removeTerm}

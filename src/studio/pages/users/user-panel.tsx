@@ -4,9 +4,10 @@ import { useEffect, useState } from 'preact/hooks';
 import { pathTo } from '../../app/page-address.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import { greyReason, isWritingOn } from '../../app/viewed-caller.ts';
+import { greyReason } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
+import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { wording } from '../../wording.ts';
@@ -66,7 +67,7 @@ function AccountActions({ account, onRun }: AccountActionsProps): JSX.Element {
   const { id, disabled: isDisabled, second_factor: hasFactor } = account;
   const [asked, setAsked] = useState<keyof typeof CONFIRMED_ACTIONS>();
   const button = (word: string, key: string, act: () => void, name?: 'danger'): JSX.Element => (
-    <button type="button" class={name} aria-keyshortcuts={key} {...offWhileReadOnly()} onClick={act}>
+    <button type="button" class={name} aria-keyshortcuts={key} {...greyed(greyReason.value)} onClick={act}>
       {word}
     </button>
   );
@@ -98,11 +99,6 @@ function AccountActions({ account, onRun }: AccountActionsProps): JSX.Element {
   );
 }
 
-const offWhileReadOnly = () => ({
-  disabled: !isWritingOn.value,
-  title: greyReason.value,
-});
-
 interface RoleFormProps {
   readonly chosen: readonly string[];
   readonly onRoles: (chosen: readonly string[]) => void;
@@ -117,7 +113,7 @@ function RoleForm({ chosen, onRoles }: RoleFormProps): JSX.Element {
       }}
     >
       <RoleChoice chosen={chosen} />
-      <button type="submit" aria-keyshortcuts="s" {...offWhileReadOnly()}>
+      <button type="submit" aria-keyshortcuts="s" {...greyed(greyReason.value)}>
         {wording.saveRoles}
       </button>
     </form>
