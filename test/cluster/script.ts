@@ -421,6 +421,8 @@ async function administer({ ann, bob, root, anybody }: People, { plan }: Written
   await root.client.delete(`/api/users/invites/${invites.body?.data?.[0]?.id ?? NOWHERE}`);
   await root.client.get('/api/_audit?event=user_added');
   await ann.client.get('/api/_audit');
+  await root.client.get('/api/auth/users?limit=5');
+  await ann.client.get('/api/auth/users');
   await ann.client.post('/api/_explain', { action: 'read', collection: 'documents', id: plan });
 }
 

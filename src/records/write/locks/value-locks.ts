@@ -151,10 +151,11 @@ interface PlacedRecord {
  * Undefined: the places of the stored record are known here alone, so that `takeTurn` takes two statements.
  */
 export function turnOf(reading: Reading, record: PlacedRecord, data: Data = {}): Sql | undefined {
-  const { schema } = reading.store;
+  const { schema, isCluster } = reading.store;
   const { collection, id } = record;
   const members = placeMembers(schema, collection);
-  if (!members.every((member) => hasPlainPlaces(schema, member))) return undefined;
+  // A machine that has the row would lock the places for itself alone.
+  if (isCluster || !members.every((member) => hasPlainPlaces(schema, member))) return undefined;
   const caller = placedCallerOf(reading.access);
   const wanted = [
     { collection, data: {}, id, caller },
@@ -216,6 +217,8 @@ export async function takeTurn(reading: Reading, record: PlacedRecord, data: Dat
     SELECT ${join([setTurn(record), ...placeColumns(schema, collection)], ', ')}
       FROM ${lockedRow(reading, record)}`);
   if (stored === undefined) return false;
+  // The machine that has the row knows the turn; the coordinator evaluates the setting for a write.
+  if (store.isCluster) await q.rows(sql`SELECT ${setTurn(record)}`);
   const place = placedData(schema, collection, stored.slice(1));
   const caller = placedCallerOf(reading.access);
   await lockValues(q, schema, [
