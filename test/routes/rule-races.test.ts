@@ -5,7 +5,7 @@ import { type Reading, Store } from '../../src/records/access-context.ts';
 import { type ImportRejected, importRecords } from '../../src/records/transfer/import-records.ts';
 import { importPart } from '../../src/records/transfer/tenant-transfer.ts';
 import { hasTurn, lockValues, takeTurn, turnName } from '../../src/records/write/locks/value-locks.ts';
-import { ident, param, sql } from '../../src/sql.ts';
+import { ident, param, raw, sql } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { lockWaits } from '../support/lock-waits.ts';
 import { describeOnOne, type User } from '../support/service.ts';
@@ -233,6 +233,8 @@ describeOnOne(
         expect(await raced(keepers.map((id) => ann.client.delete(`/api/keepers/${id}`)))).toEqual([204, 403]);
       }));
 
+    /** The other write of the last `duringCreate` has waited for the create. */
+    let hasWaited = false;
     /** A create has its row, and ends when the other write waits, or has ended. */
     async function duringCreate<T>(
       collection: string,
@@ -241,26 +243,32 @@ describeOnOne(
     ): Promise<readonly [number, T]> {
       const { db, schema } = service.app;
       const room = await make('rooms');
-      const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const [begun, done] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()];
       const holding = db.transaction(async (tx) => {
         const { table } = schema.collections.get('rooms')!;
-        await tx.rows(sql`SELECT 1 FROM ${ident(table)} WHERE id = ${param('uuid', room)} FOR UPDATE`);
-        begun.resolve();
+        const [held] = await tx.rows(
+          sql`SELECT pg_backend_pid()::text FROM ${ident(table)} WHERE id = ${param('uuid', room)} FOR UPDATE`,
+        );
+        begun.resolve(held![0]!);
         await done.promise;
       });
-      await begun.promise;
+      const holder = raw(String(Number(await begun.promise)));
       const operations = [
         { op: 'create', collection, data },
         { op: 'update', collection: 'rooms', id: room, data: { name: 'x' } },
       ];
       const waiting = async (count: number): Promise<boolean> => (await lockWaits(db)) >= count;
       const created = ann.client.post('/api/batch', { operations });
-      await until('the create waits for the room', () => waiting(1));
+      await until('the create waits for the room', async () => {
+        const held = await db.rows(sql`SELECT 1 FROM pg_stat_activity WHERE ${holder} = ANY(pg_blocking_pids(pid))`);
+        return held.length > 0;
+      });
       let hasEnded = false;
       const ended = other().finally(() => {
         hasEnded = true;
       });
       await until('the other write waits, or has ended', async () => hasEnded || (await waiting(2)));
+      hasWaited = !hasEnded;
       done.resolve();
       await holding;
       return [(await created).status, await ended];
@@ -496,23 +504,9 @@ describeOnOne(
         yield { line: 1, members, isText: false };
       }
       const tenant = { id: room, parts: [part] };
-      let isImported = false;
-      const [created, count] = await duringCreate('seats', { room }, async () => {
-        const imported = importPart(db, {
-          schema,
-          tenant,
-          part,
-          records: records(),
-          now: '2026-11-01T00:00:00.000000Z',
-        });
-        void imported.then(() => {
-          isImported = true;
-        });
-        await until('the import waits, or has ended', async () => isImported || (await lockWaits(db, 'advisory')) > 0);
-        expect(isImported).toBe(false);
-        return imported;
-      });
-      expect([created, count]).toEqual([200, 1]);
+      const imported = { schema, tenant, part, records: records(), now: '2026-11-01T00:00:00.000000Z' };
+      const [created, count] = await duringCreate('seats', { room }, () => importPart(db, imported));
+      expect([created, count, hasWaited]).toEqual([200, 1, true]);
     });
 
     test('a create that its body rules out takes no turn', async () => {
