@@ -1,7 +1,7 @@
 // @module-tag partitions
 /** How many statements each route of records sends to PostgreSQL: docs/performance.md promises them. */
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { StatementBatch } from '../../src/database/pg-internals.ts';
 import { TestService, type User } from '../support/service.ts';
 import { hasPostgres } from '../support/store-world.ts';
@@ -49,6 +49,8 @@ describe.skipIf(!hasPostgres)('statements', () => {
   let team: string;
   let tag: string;
   const sent: string[] = [];
+  /** The texts of the last statements that were counted. */
+  let counted: readonly string[] = [];
   const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
 
   beforeAll(async () => {
@@ -65,6 +67,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
       return query.apply(this, args);
     } as never);
   });
+  beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(counted.join('\n'))));
   afterEach(() => sent.splice(0));
   afterAll(async () => {
     vi.restoreAllMocks();
@@ -72,11 +75,12 @@ describe.skipIf(!hasPostgres)('statements', () => {
   });
 
   /** The first word of each, without those that look after sessions from time to time. */
-  const words = () =>
-    sent
+  const words = () => {
+    counted = sent
       .splice(0)
-      .filter((text) => !/"_auth_|bylaw_roles|pg_|set_config|^SET LOCAL statement_timeout/.test(text))
-      .map((text) => /\w+/.exec(text)![0]);
+      .filter((text) => !/"_auth_|bylaw_roles|pg_|set_config|^SET LOCAL statement_timeout/.test(text));
+    return counted.map((text) => /\w+/.exec(text)![0]);
+  };
   const note = async () => (await ann.client.post('/api/notes', { data: { text: 'x' } })).body.data.id;
   const document = async (data = {}) =>
     (await ann.client.post('/api/documents', { data: { title: 'x', ...data } })).body.data.id;
