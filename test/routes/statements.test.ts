@@ -49,6 +49,8 @@ describe.skipIf(!hasPostgres)('statements', () => {
   let team: string;
   let tag: string;
   const sent: string[] = [];
+  /** The connection that a text of `sent` went to. */
+  const clients = new Map<string, unknown>();
   /** The texts of the last statements that were counted. */
   let counted: readonly string[] = [];
   const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
@@ -63,7 +65,12 @@ describe.skipIf(!hasPostgres)('statements', () => {
     for (const { client } of [ann, bob]) await client.post('/api/notes', { data: { text: 'first' } });
     vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: unknown, ...args: unknown[]) {
       const [batch] = args as [string | StatementBatch];
-      sent.push(...(typeof batch === 'string' ? [batch] : batch.statements.map(({ statement }) => statement.text)));
+      const texts = typeof batch === 'string' ? [batch] : batch.statements.map(({ statement }) => statement.text);
+      // A SELECT whose connection is silent, on a busy machine for as long as it waits for its turn, is sent again on another one.
+      const isAgain = (text: string): boolean =>
+        text.trimStart().startsWith('SELECT') && (clients.get(text) ?? this) !== this;
+      sent.push(...texts.filter((text) => !isAgain(text)));
+      for (const text of texts) clients.set(text, this);
       return query.apply(this, args);
     } as never);
   });
@@ -76,6 +83,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
 
   /** The first word of each, without those that look after sessions from time to time. */
   const words = () => {
+    clients.clear();
     counted = sent
       .splice(0)
       .filter((text) => !/"_auth_|bylaw_roles|pg_|set_config|^SET LOCAL statement_timeout/.test(text));
