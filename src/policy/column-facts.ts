@@ -78,12 +78,19 @@ export function factsOf(cond: Condition): FactsOf {
 
 function equalityFactsOf(cond: Condition): FactsOf {
   if (!isValueTest(cond) || !isOfOneValue(cond)) return () => [];
-  const { left, right } = cond;
+  const valueIn = storedValueOf(cond);
+  return (values) => {
+    const value = valueIn(values);
+    return value === undefined ? [] : [{ column: cond.left, value }];
+  };
+}
+
+/** The value that the column has to have. Undefined: it can have none, as an int never equals a number with a fraction. */
+export function storedValueOf({ left, right }: ValueTest): (values: Values) => unknown {
   const { readJson, readStored = readJson } = scalarOf(left.type);
   return (values) => {
     const value = right.kind === 'literal' ? right.value : values[right.slot];
-    // An int never equals a number with a fraction, so no record meets the condition.
-    return readStored(value) === undefined ? [] : [{ column: left, value }];
+    return readStored(value) === undefined ? undefined : value;
   };
 }
 

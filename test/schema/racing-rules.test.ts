@@ -86,7 +86,7 @@ describe('rules that read each other', () => {
   });
 
   it('a mark silences the warning', () => {
-    const orders = `/* intended: nobody packs at night */ ${CLOSES}`;
+    const orders = `/* intended: the packing ends at night */ ${CLOSES}`;
     const { issues } = parseSchema(schemaOf({ orders, lines: '@next.gift_of.open = true' }));
     expect(issues.map(({ code }) => code)).not.toContain('rules_race');
     expect(issues.map(({ code }) => code)).not.toContain('intended_unneeded');

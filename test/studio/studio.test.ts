@@ -120,6 +120,16 @@ function inBrowser(service: TestService): void {
   describeInBrowser('in Chromium, the studio', () => {
     let browser: Browser;
     let studio: StudioPage;
+    /** Presses *Export*, and reads the file that it makes. */
+    const exportedText = (): Promise<string> =>
+      studio.page.evaluate(`(async () => {
+        const made = new Promise((done) => {
+          const create = URL.createObjectURL;
+          URL.createObjectURL = (blob) => { URL.createObjectURL = create; done(blob); return create.call(URL, blob); };
+        });
+        [...document.querySelectorAll('.bulk-bar button')].find(({ textContent }) => textContent === 'Export').click();
+        return (await made).text();
+      })()`);
     let ann: User;
     const created = (title: string, more: object = {}) =>
       ann.client.post('/api/documents', { data: { title, ...more } }).then(({ body }) => body.data.id as string);
@@ -256,14 +266,7 @@ function inBrowser(service: TestService): void {
           (each: { score: number }) => each.score,
         ),
       ).toEqual([7, 7, 55]);
-      const exported = await studio.page.evaluate<string>(`(async () => {
-        const made = new Promise((done) => {
-          const create = URL.createObjectURL;
-          URL.createObjectURL = (blob) => { URL.createObjectURL = create; done(blob); return create.call(URL, blob); };
-        });
-        [...document.querySelectorAll('.bulk-bar button')].find(({ textContent }) => textContent === 'Export').click();
-        return (await made).text();
-      })()`);
+      const exported = await exportedText();
       expect(
         exported
           .trim()
@@ -285,14 +288,7 @@ function inBrowser(service: TestService): void {
       await studio.page.until(`document.querySelector('.rows').style.height === '8000px'`);
       await studio.click('.header input[type=checkbox]');
       await studio.page.until(`document.querySelector('.bulk-bar strong')?.textContent === '200 selected'`);
-      const exported = await studio.page.evaluate<string>(`(async () => {
-        const made = new Promise((done) => {
-          const create = URL.createObjectURL;
-          URL.createObjectURL = (blob) => { URL.createObjectURL = create; done(blob); return create.call(URL, blob); };
-        });
-        [...document.querySelectorAll('.bulk-bar button')].find(({ textContent }) => textContent === 'Export').click();
-        return (await made).text();
-      })()`);
+      const exported = await exportedText();
       expect(exported.trim().split('\n').length).toBe(200);
       await studio.click('.bulk-bar button', 'Edit one field');
       await studio.choose('.field-form select', 'pinned');

@@ -6,10 +6,10 @@
 import type { Sql } from '../../sql.ts';
 import { type Pin, provenPins } from '../analyse/routing.ts';
 import { enumMet } from '../check/warnings/enum-values.ts';
-import { type FactsOf, factsOf, isOfOneValue, isValueTest, type ValueTest } from '../column-facts.ts';
+import { type FactsOf, factsOf, isOfOneValue, isValueTest, storedValueOf, type ValueTest } from '../column-facts.ts';
 import type { Condition, Exists } from '../condition.ts';
 import { RECORD, STORED_ROOTS } from '../condition.ts';
-import type { Where } from '../emit/value-places.ts';
+import type { Values, Where } from '../emit/value-places.ts';
 import { requiredElement, whereOf } from '../emit/where.ts';
 import { isSeparable } from '../hoisting.ts';
 import { lower } from '../lower/lower.ts';
@@ -180,8 +180,8 @@ let made = 0;
 /** A conjunct that requires a link to the record of an id, and the others. */
 interface LinkTest {
   readonly relation: string;
-  /** The id of the linked record. */
-  readonly id: ValueTest;
+  /** The id of the linked record. Undefined: none has it. */
+  readonly idIn: (values: Values) => unknown;
   /** Undefined: the filter has this conjunct alone. */
   readonly rest: LoweredFilter | undefined;
 }
@@ -236,7 +236,7 @@ export class LoweredFilter {
     if (isHidden) return undefined;
     const others = parts.filter((part) => part !== found);
     const rest = others.length === 0 ? undefined : new LoweredFilter(this.signature, and(others), this.#verdicts);
-    return { relation: relation.name, id: condition, rest };
+    return { relation: relation.name, idIn: storedValueOf(condition), rest };
   }
 
   /** Returns true if lowering for this caller gives the same condition. */

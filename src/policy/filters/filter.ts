@@ -313,9 +313,8 @@ export class AskedFilter {
   get link(): RequiredLink | undefined {
     const { link } = this.#lowered;
     if (link === undefined) return undefined;
-    const { readJson, readStored = readJson } = scalarOf(link.id.left.type);
-    const [id] = valuesOfTest(link.id, this.values);
-    if (readStored(id) === undefined) return undefined;
+    const id = link.idIn(this.values);
+    if (id === undefined || id === null) return undefined;
     const rest = link.rest && new AskedFilter(link.rest, this.values, this.#visibility);
     return { relation: link.relation, id: String(id), rest };
   }

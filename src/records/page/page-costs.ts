@@ -1,5 +1,6 @@
 /** The costs of the ways to a page, by the statistics of its tables. */
 
+import { memoizedBy } from '../../memoized.ts';
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
 import { keyOf } from '../../policy/types.ts';
 import type { ChosenWay, ExpectedRows, Gathered, OpaqueFilter, PageQuestion, ValueRange } from './page-question.ts';
@@ -236,8 +237,9 @@ export class Estimate {
     if (order === undefined || order.isWhole) return 0;
     const { rows, columns } = this.#table;
     const known = columns.get(order.column);
-    const shares = known && order.isFirstPage ? firstShares(known, order.descending) : undefined;
-    if (shares === undefined) return rows * (known?.repeated ?? 0);
+    if (known === undefined) return 0;
+    const shares = firstShares(known)[order.descending ? 'descending' : 'ascending'];
+    if (!order.isFirstPage || shares.length === 0) return rows * known.repeated;
     let read = 0;
     for (const share of shares) if (read < this.#walked) read += rows * share;
     return read;
@@ -537,14 +539,20 @@ function filterCostOf(
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
 }
 
-/** The shares of all values in their order; undefined: statistics do not name each value. */
-function firstShares({ common, distinct }: ColumnStatistics, descending: boolean): readonly number[] | undefined {
-  if (distinct > common.size) return undefined;
+interface FirstShares {
+  readonly ascending: readonly number[];
+  readonly descending: readonly number[];
+}
+
+/** The shares of all values in both orders; empty: statistics do not name each value. */
+const firstShares = memoizedBy(({ common, distinct }: ColumnStatistics): FirstShares => {
+  if (distinct > common.size) return { ascending: [], descending: [] };
   const values = [...common.keys()];
   const areNumbers = values.every((value) => Number.isFinite(Number(value)));
   const sorted = areNumbers ? values.toSorted((a, b) => Number(a) - Number(b)) : values.toSorted();
-  return (descending ? sorted.toReversed() : sorted).map((value) => common.get(value)!);
-}
+  const ascending = sorted.map((value) => common.get(value)!);
+  return { ascending, descending: ascending.toReversed() };
+});
 
 const summed = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 

@@ -939,7 +939,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     }
   });
 
-  it('one that only may require a link, or requires that there is none, does not', async () => {
+  it('a link under `or` or `not` begins no statement, and a null links to nothing', async () => {
     const params = { half: labels.get('half')! };
     for (const text of ['labels contains $half or status = "draft"', 'not (labels contains $half)']) {
       const { filter } = compileFilter(text, { catalog: world.schema, collection: 'notes', params });
