@@ -17,7 +17,7 @@ async function open({ url, root, policies, pages, auths }: Extract<FarQuestion, 
   callers = callersOf(schema, auths, modules.decide);
   const db = await modules.openDatabase({ url, poolSize: 2, pipelines: 1 });
   // Its events may come after later writes.
-  node = await NearNode.open(db, { modules, schema, callers, pages, isStill: () => false });
+  node = await NearNode.open(db, { modules, schema, callers, pages, still: () => undefined });
   send({ type: 'opened' });
 }
 

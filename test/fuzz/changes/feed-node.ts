@@ -58,8 +58,8 @@ export interface NodeGrounds {
   readonly schema: Schema;
   readonly callers: readonly FeedCaller[];
   readonly pages: PageBounds | undefined;
-  /** Nothing is being written. */
-  readonly isStill: () => boolean;
+  /** The number of the present moment without writes; undefined amid writes. */
+  readonly still: () => number | undefined;
 }
 
 /** Some readers of a burst are slow. */
@@ -121,12 +121,11 @@ export class NearNode implements FeedNode {
     return node;
   }
 
-  /** A write that begins during the read may be in it. */
+  /** A write that begins during the read may be in it, though it has ended before the read. */
   async #readBatch(read: () => Promise<readonly Cells[]>): Promise<readonly Cells[]> {
-    const { isStill } = this.#grounds;
-    const began = isStill();
+    const began = this.#grounds.still();
     const rows = await read();
-    this.#isRead = began && isStill();
+    this.#isRead = began !== undefined && began === this.#grounds.still();
     return rows;
   }
 
@@ -139,7 +138,8 @@ export class NearNode implements FeedNode {
     }
     const streams = [...this.#streams].filter((each) => each.isLive() === isLive);
     for (const each of streams) each.listed = undefined;
-    const isListed = !this.#grounds.isStill() && (isLive || streams.length === 1) && ++this.#reads % LISTS_EVERY === 0;
+    const isListed =
+      this.#grounds.still() === undefined && (isLive || streams.length === 1) && ++this.#reads % LISTS_EVERY === 0;
     if (!isListed || streams.length === 0) return read();
     const [rows, lists] = await this.#lists.read(page, streams);
     for (const [i, each] of streams.entries()) each.listed = lists[i];
@@ -149,7 +149,7 @@ export class NearNode implements FeedNode {
   }
 
   async subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream> {
-    let isStillReplay = this.#grounds.isStill();
+    let isStillReplay = this.#grounds.still() !== undefined;
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     let subscriber: Subscriber | undefined;
     const request = this.#requestOf(subscription);

@@ -143,8 +143,9 @@ export class FeedFuzz {
   #far: FarNode | undefined;
   /** The writes of the present world. */
   #log: string[] = [];
-  /** Nothing is being written. */
-  #isStill = false;
+  /** The number of the present moment without writes; undefined amid writes. */
+  #still: number | undefined;
+  #moments = 0;
 
   private constructor(world: FeedWorld, callers: readonly FeedCaller[], options: FuzzOptions) {
     this.#world = world;
@@ -181,7 +182,7 @@ export class FeedFuzz {
   async #openNear(db: Database): Promise<void> {
     const { pages = SMALL_PAGES } = this.#options;
     const { modules, schema } = this.#world;
-    const grounds = { modules, schema, callers: this.#callers, pages, isStill: () => this.#isStill };
+    const grounds = { modules, schema, callers: this.#callers, pages, still: () => this.#still };
     this.#near.push(await NearNode.open(db, grounds));
   }
 
@@ -215,7 +216,7 @@ export class FeedFuzz {
     });
     const world: CommittedWorld = { i, random, pools, watchers, log: this.#log };
     const long = new LongTransaction(db, world);
-    this.#isStill = false;
+    this.#still = undefined;
     try {
       const node = random.pick(this.#nodes);
       for (const watcher of watchers) await watcher.begin(watcher.caller === 0 ? node : random.pick(this.#nodes));
@@ -308,7 +309,7 @@ export class FeedFuzz {
 
   /** Reads the log while nothing is written. Throws what is wrong. */
   async #quiet(watchers: readonly Watcher[]): Promise<void> {
-    this.#isStill = true;
+    this.#still = ++this.#moments;
     const isBehind = (): boolean => watchers.some((each) => each.isBehind) && this.#failure === undefined;
     // A reader of a burst who lags is behind after the first look.
     do {
@@ -319,7 +320,7 @@ export class FeedFuzz {
     if (this.#failure !== undefined) throw new Error(this.#failure);
     const wrong = await wrongOf(watchers);
     if (wrong !== undefined) throw new Error(wrong);
-    this.#isStill = false;
+    this.#still = undefined;
   }
 
   /** An error that no subscriber sees. */
@@ -420,7 +421,7 @@ export class FeedFuzz {
   async #beginAmidWrites(watcher: Watcher, { i, random, pools, watchers, log }: CommittedWorld): Promise<void> {
     const node = random.pick(this.#nodes);
     const isAlone = random.chance(0.3);
-    this.#isStill = isAlone;
+    this.#still = isAlone ? ++this.#moments : undefined;
     // Otherwise the replay is soon over, and no batch comes between it and the live events.
     const release = !isAlone && random.chance(0.8) ? node.hold() : () => undefined;
     const beginning = watcher.begin(node);
