@@ -30,6 +30,10 @@ export function readsMoreThanId(condition: Condition, source: Source): boolean {
  */
 export const isHoistable = (exists: Exists): boolean => isSeparable(exists) && isSelective(exists.condition);
 
+/** No test of a column finds the rows that give the keys: a look-up for each row would read the table as a whole. */
+export const isFoundByJoin = ({ condition }: Exists): boolean =>
+  conjunctsOf(condition).every((item) => item.kind === 'exists' || !isSelective(item));
+
 /** The keys can be found without the row outside. */
 export function isSeparable(exists: Exists): boolean {
   const { key, negated, condition, relation } = exists;

@@ -23,6 +23,7 @@ import {
 import {
   alternativesOf,
   excludedKeysOf,
+  isFoundByJoin,
   isHoistable,
   isKeyServedAlone,
   isServedAlone,
@@ -95,6 +96,8 @@ export class Printer {
   readonly #requested = new Set<number>();
   /** The row of the query that is being printed. */
   #nearest = RECORD.id;
+  /** The condition is that of a list of keys, which a join finds. */
+  #isOfJoin = false;
   readonly #tenants = new Tenants();
 
   constructor({
@@ -163,7 +166,7 @@ export class Printer {
     if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList), cond);
     const excluded = excludedKeysOf(cond);
     if (excluded !== undefined) return this.#isLookedUp(cond) ? this.#each(cond, excluded) : this.#none(cond, excluded);
-    if (this.#isLookedUp(cond)) return this.#lookUp(cond);
+    if (this.#isLookedUp(cond) && !this.#isOfJoin) return this.#lookUp(cond);
     // A list of few keys is found once, and leaves PostgreSQL no way to read it again for each row.
     if (!underOr && this.#listed?.has(cond) !== true) return this.#semiJoin(cond);
     return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond), cond) : this.#semiJoin(cond, this.#fence(cond));
@@ -304,7 +307,10 @@ export class Printer {
     const { from, link, tenant } = this.#rowsOf(exists);
     const within = this.#tenantOf(exists);
     const isWithin = tenant === undefined || within === undefined ? [] : [sql`${tenant} = ${within}`];
+    const around = this.#isOfJoin;
+    this.#isOfJoin = around || isFoundByJoin(exists);
     const where = join([...isWithin, ...this.#conditions(exists, { isWhole: true })], ' AND ');
+    this.#isOfJoin = around;
     return { ...this.#outer(exists), keys: sql`SELECT ${link} FROM ${from} WHERE ${where}` };
   }
 

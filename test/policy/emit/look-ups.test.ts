@@ -104,6 +104,19 @@ collections:
     expect(tables).toEqual(['documents', 'members']);
   });
 
+  it('joins the rows that give the keys, unless a value finds them', () => {
+    const textOf = (rule: string) =>
+      permitOf(rule)
+        .lookingUp((table) => table === 'documents')
+        .where('t').text;
+    const documents = '"t"."document_id" = ANY(ARRAY(SELECT "t_1"."id" FROM "documents" AS "t_1" WHERE';
+    const members = 'EXISTS (SELECT 1 FROM "members" AS "t_2" WHERE "t_2"."team_id" = "t_1"."team_id" AND';
+    expect(textOf(OF_TEAM)).toBe(`${documents} ${members} "t_2"."user_id" = $1::uuid)))`);
+    const ofPublished = `any(@record.document.team.members as m, m.user = @request.auth.id) and ${PUBLISHED}`;
+    const isMember = `${members} ("t_2"."user_id" = $1::uuid) IS TRUE OFFSET 0)`;
+    expect(textOf(ofPublished)).toBe(`${documents} "t_1"."status" = 'published'::text AND ${isMember}))`);
+  });
+
   it('keeps the keys of a longer list in memory where all records are read', () => {
     const textBy = (hashed: string) =>
       permitOf(PUBLISHED, OF_TEAM)
