@@ -1,7 +1,7 @@
 /**
  * First pages of skewed tables, each beside the best statement by hand, for three callers: `u0` owns 200 documents and
- * is in three teams, `u1` owns the last 45 % of all, `u2` owns none and is in 51 teams. Of the documents, 2.75 % are
- * published, one kind is rare and another one late. Of the tasks, `u1` owns 45 %, spread over all folders, and the first
+ * is in three teams, `u1` owns the last 45 % of all, which are due at once, `u2` owns none and is in 51 teams. Of the
+ * documents, 2.75 % are published, one kind is rare and another one late. Of the tasks, `u1` owns 45 %, spread over all folders, and the first
  * 99 % are done; they are stored in no order. Half of the folders have a label that no caller may read, and the other half
  * one that all may. A third of the entries was updated since the last VACUUM.
  */
@@ -67,7 +67,7 @@ function fillings(rows: number): readonly string[] {
      SELECT ${made(KIND.document, 'n')}, ${stamps(rows)}, 'document ' || n || ' of many', 'document ' || n || ' of many',
             CASE WHEN n::int8 * 7919 % 400 < 11 THEN 'published' ELSE 'draft' END,
             CASE WHEN n > ${Math.floor(rows * 0.998)} THEN 'late' WHEN n % 2000 = 0 THEN 'rare' ELSE 'kind ' || n % 5 END,
-            n::int8 * 104729 % 101, now() + (${rows} - n) * interval '1 minute', ${owner(rows)},
+            n::int8 * 104729 % 101, now() + (${rows} - least(n, ${Math.floor(rows * 0.55)})) * interval '1 minute', ${owner(rows)},
             CASE WHEN n % 2 = 0 THEN ${made(KIND.team, `n::int8 * 7907 % ${teams}`)} END
        FROM generate_series(1, ${rows}) AS n`,
     `INSERT INTO comments (id, created_at, updated_at, body, document_id, author_id)
@@ -253,6 +253,13 @@ const CASES: readonly Case[] = [
     filters: { sort: '-kind' },
     best: `SELECT t.* FROM documents t WHERE ${isReadable('t')} ORDER BY t.kind COLLATE "C" DESC, t.id LIMIT 21`,
   },
+  // Another value than the frequent one is the first.
+  {
+    title: 'documents, the last due first',
+    collection: 'documents',
+    filters: { sort: '-due_at' },
+    best: `SELECT t.* FROM documents t WHERE ${isReadable('t')} ORDER BY t.due_at DESC, t.id LIMIT 21`,
+  },
   {
     title: 'comments but one, the newest first',
     collection: 'comments',
@@ -287,6 +294,14 @@ const CASES: readonly Case[] = [
     collection: 'documents',
     filter: 'title matches "document 77777 "',
     best: gathered(`b."title~folded" LIKE '%document 77777 %'`, 'm.id'),
+  },
+  {
+    title: 'folders ?expand=tasks',
+    collection: 'folders',
+    filters: { expand: 'tasks' },
+    best: `WITH page AS MATERIALIZED (${foldersOf('true')})
+      SELECT page.*, (SELECT json_agg(x.id) FROM (SELECT k.id FROM tasks k
+        WHERE k.folder_id = page.id AND k.owner_id = $1 AND NOT k.done ORDER BY k.id LIMIT 101) x) FROM page ORDER BY page.id`,
   },
   {
     title: 'C9 documents ?expand=comments',

@@ -8,7 +8,7 @@ import type { Readable, Visibility } from '../policy/visibility.ts';
 import { viaColumns } from '../schema/model/composite-references.ts';
 import { countName, EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
-import { empty, ident, join, param, raw, type Sql, sql, tested } from '../sql.ts';
+import { empty, ident, join, param, plannedFor, raw, type Sql, sql, tested } from '../sql.ts';
 import { lookingUpIn, type Reading, readable, visibilityOf } from './access-context.ts';
 import { arrayOf, JsonPieces, type JsonText } from './json-pieces.ts';
 import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
@@ -152,8 +152,12 @@ async function expandToMany(
   if (mayReadNone(reading, relation) || link?.verdict === 'deny')
     return () => ({ json: '[]', isCut: false, ...(isCounted && { count: '0' }) });
   const related = relatedRows(reading, expand, owners);
-  const counts = isCounted ? new Map((await reading.q.rows(countStatement(related))) as [string, string][]) : undefined;
-  const rows = limit === 0 ? [] : await reading.q.rows(relatedStatement(reading, expand, related));
+  const { schema, pages } = reading.store;
+  const rule = reading.access.permit(relation.collection, 'read');
+  const isSkewed = pages.hasManyRows(schema.collections.get(relation.collection)!, rule);
+  const read = (statement: Sql) => reading.q.rows(isSkewed ? plannedFor(statement) : statement);
+  const counts = isCounted ? new Map((await read(countStatement(related))) as [string, string][]) : undefined;
+  const rows = limit === 0 ? [] : await read(relatedStatement(reading, expand, related));
   reading.budget.takeRelated(rows.length);
   const texts = await toJson(reading, { collection: relation.collection, rows, from: 1, members, expands });
   const byRecord = new Map<string | null, JsonText[]>();

@@ -238,10 +238,15 @@ export class Estimate {
     const { rows, columns } = this.#table;
     const known = columns.get(order.column);
     if (known === undefined) return 0;
-    const shares = firstShares(known)[order.descending ? 'descending' : 'ascending'];
-    if (!order.isFirstPage || shares.length === 0) return rows * known.repeated;
+    const groups = orderedGroups(known)[order.descending ? 'descending' : 'ascending'];
+    if (!order.isFirstPage || groups.length === 0) return rows * known.repeated;
     let read = 0;
-    for (const share of shares) if (read < this.#walked) read += rows * share;
+    let passed = 0;
+    for (const { share, ofValue } of groups) {
+      if (passed >= this.#walked) break;
+      passed += rows * share;
+      read += rows * ofValue;
+    }
     return read;
   }
 
@@ -263,6 +268,8 @@ export class Estimate {
     if (isOpen || of !== undefined) return of === undefined || readsWhole(of);
     const branches = this.#branches;
     if (branches.length === 0 || !branches.every(({ branch }) => readsWhole(branch))) return false;
+    const known = branches.filter(({ branch }) => isOfValues(branch));
+    if (UNEVEN * summed(known.map(({ share }) => share)) < summed(branches.map(({ share }) => share))) return false;
     return isById || (this.#isOfTable && branches.every(({ isClustered }) => !isClustered));
   }
 
@@ -474,8 +481,10 @@ interface Costed<Way> {
 }
 
 /** Each row of its ranges is one of the branch. */
-const readsWhole = ({ isOneRange, count, tests, others }: Branch): boolean =>
-  tests.length + others === (isOneRange || count?.kind === 'list' ? 1 : 0);
+const readsWhole = (branch: Branch): boolean => branch.tests.length + branch.others === (isOfValues(branch) ? 1 : 0);
+
+/** Its keys are known. Rows that give keys may be none, however many others have. */
+const isOfValues = ({ isOneRange, count }: Branch): boolean => isOneRange || count?.kind === 'list';
 
 interface WaysKeys {
   readonly way: Branch;
@@ -539,20 +548,40 @@ function filterCostOf(
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
 }
 
-interface FirstShares {
-  readonly ascending: readonly number[];
-  readonly descending: readonly number[];
+/** Rows with one value, or with some values that follow each other. */
+interface OrderedGroup {
+  /** The value, or the last one in the order of the page. */
+  readonly at: string;
+  readonly share: number;
+  /** The share of the rows that have one value of the group. */
+  readonly ofValue: number;
+}
+interface OrderedGroups {
+  readonly ascending: readonly OrderedGroup[];
+  readonly descending: readonly OrderedGroup[];
 }
 
-/** The shares of all values in both orders; empty: statistics do not name each value. */
-const firstShares = memoizedBy(({ common, distinct }: ColumnStatistics): FirstShares => {
-  if (distinct > common.size) return { ascending: [], descending: [] };
-  const values = [...common.keys()];
-  const areNumbers = values.every((value) => Number.isFinite(Number(value)));
-  const sorted = areNumbers ? values.toSorted((a, b) => Number(a) - Number(b)) : values.toSorted();
-  const ascending = sorted.map((value) => common.get(value)!);
-  return { ascending, descending: ascending.toReversed() };
-});
+/** All values in both orders; empty: statistics do not show which are first. */
+const orderedGroups = memoizedBy(
+  ({ common, commonShare, nullShare, distinct, bounds = [] }: ColumnStatistics): OrderedGroups => {
+    const others = distinct - common.size;
+    const parts = bounds.length - 1;
+    if (others > 0 && parts < 1) return { ascending: [], descending: [] };
+    const left = Math.max(0, 1 - nullShare - commonShare);
+    const frequent = [...common].map(([at, share]): OrderedGroup => ({ at, share, ofValue: share }));
+    // A frequent value within a part counts as the first of it.
+    const ordered = (ends: readonly string[]): readonly OrderedGroup[] => {
+      const rare = ends.map((at) => ({ at, share: left / parts, ofValue: left / others }));
+      const groups = [...frequent, ...(others > 0 ? rare : [])];
+      const areNumbers = groups.every(({ at }) => Number.isFinite(Number(at)));
+      return groups.toSorted(areNumbers ? byNumber : byText);
+    };
+    return { ascending: ordered(bounds.slice(1)), descending: ordered(bounds.slice(0, -1)).toReversed() };
+  },
+);
+
+const byNumber = (a: OrderedGroup, b: OrderedGroup): number => Number(a.at) - Number(b.at);
+const byText = (a: OrderedGroup, b: OrderedGroup): number => (a.at < b.at ? -1 : 1);
 
 const summed = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 

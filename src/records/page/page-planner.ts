@@ -17,11 +17,12 @@ import { amongFirstIds, type RowSource, type WalkedRows } from './first-ids.ts';
 import { areFewLookUps, Estimate } from './page-costs.ts';
 import type { ChoosesWay, ChosenWay, PageQuestion } from './page-question.ts';
 import {
-  areManyLinks,
+  areManyRows,
   estimatedKeys,
   type IsIndexed,
   isFrequentValue,
   isRareValue,
+  joinsManyRows,
   rowsOfKey,
   UNKNOWN_KEYS,
 } from './row-shares.ts';
@@ -164,11 +165,13 @@ export class PagePlanner {
     const isFrequent = (test: ColumnValues): boolean => isFrequentValue(test, range, statistics);
     const { filters, links } = search;
     const linked = links && this.#statisticsOf(links.table);
+    const isFar = (test: ColumnValues): boolean => areManyRows(test, statistics) || isRareValue(test, statistics);
     const isPlannedFor =
       filters.some(isFrequent) ||
-      branches?.some((branch) => branch.tests.some(isFrequent)) === true ||
-      (linked !== undefined && areManyLinks(links!, linked)) ||
-      ((way === undefined || way.kind === 'gathered') && filters.some((test) => isRareValue(test, statistics)));
+      branches?.some(({ tests, count }) => tests.some(isFrequent) || joinsManyRows(count, this.#statisticsOf)) ===
+        true ||
+      (linked !== undefined && areManyRows(links!, linked)) ||
+      ((way === undefined || way.kind === 'gathered') && filters.some(isFar));
     return { way, isPlannedFor };
   }
 
@@ -195,6 +198,18 @@ export class PagePlanner {
     const looksUp = filter === 'related' || filter === 'mixed';
     if (rows > (looksUp ? LARGE_OF_LOOK_UPS : LARGE_TABLE)) return true;
     return lookUps.some((each) => rows * rowsOfKey(each, this.#statisticsOf) > LARGE_TABLE);
+  }
+
+  /**
+   * A value of the rule has many more rows than the average one: a plan for all values would find them all for each record,
+   * in place of its related ones.
+   */
+  hasManyRows(collection: Collection, rule: Permit): boolean {
+    const table = this.#statisticsOf(collection.table);
+    const branches = table && rule.branches('t', this.indexedOf(collection));
+    const isMany = ({ tests, count }: Branch): boolean =>
+      tests.some((test) => areManyRows(test, table!)) || joinsManyRows(count, this.#statisticsOf);
+    return branches?.some(isMany) === true;
   }
 
   /** PostgreSQL would read the related tables as a whole: it expects a related row where a record has no value to find it by. */

@@ -9,8 +9,8 @@ export const UNKNOWN_KEYS = 10;
 const FREQUENT = 0.05;
 const FAR = 1.5;
 const RARE = 5;
-/** So many links take some milliseconds to read, with their rows. */
-const MANY_LINKS = 1_000;
+/** So many rows that an index finds, or links with their rows, take some milliseconds to read. */
+const MANY_ROWS = 1_000;
 
 /** The share of a table's rows whose column has one of the values. */
 export function shareOf({ columns, rows }: TableStatistics, { column, isId, values }: ColumnValues): number {
@@ -41,10 +41,11 @@ export function isFrequentValue(test: ColumnValues, range: string | undefined, t
   return share > FREQUENT && (test.column === range || share > FAR * keyShare(known));
 }
 
-/** The same for the links of a page, which PostgreSQL reads all where it expects few. */
-export function areManyLinks(test: ColumnValues, links: TableStatistics): boolean {
-  const share = shareOf(links, test);
-  return share * links.rows > MANY_LINKS && share > FAR * keyShare(links.columns.get(test.column));
+/** The same for the rows or links that an index finds, which PostgreSQL reads all where it expects few. */
+export function areManyRows(test: ColumnValues, table: TableStatistics): boolean {
+  if (test.isStated === true) return false;
+  const share = shareOf(table, test);
+  return share * table.rows > MANY_ROWS && share > FAR * keyShare(table.columns.get(test.column));
 }
 
 /** The same for a value that is far rarer, where PostgreSQL chooses the way. */
@@ -54,6 +55,21 @@ export function isRareValue(test: ColumnValues, table: TableStatistics): boolean
   const average = keyShare(known);
   return average > FREQUENT && shareOf(table, test) * RARE < average;
 }
+
+/** A list of keys joins many rows that a value of the request finds: a plan for all values would look up others for each. */
+export function joinsManyRows(count: KeyCount | undefined, statisticsOf: StatisticsOf, isJoined = false): boolean {
+  if (count?.kind !== 'rows') return false;
+  const table = statisticsOf(count.table);
+  return partsOf(count.share).some((part) =>
+    part.kind === 'keys'
+      ? joinsManyRows(part.keys, statisticsOf, true)
+      : isJoined && table !== undefined && areManyRows(part, table),
+  );
+}
+
+type SharePart = Extract<RowShare, { kind: 'values' } | { kind: 'keys' }>;
+
+const partsOf = (share: RowShare): readonly SharePart[] => ('of' in share ? share.of.flatMap(partsOf) : [share]);
 
 interface FoundKeys {
   readonly keys: number;

@@ -14,6 +14,8 @@ export interface ColumnStatistics {
   /** The most frequent values, as PostgreSQL prints them, and the share of the rows that have each. */
   readonly common: ReadonlyMap<string, number>;
   readonly commonShare: number;
+  /** The other values in their order: between two of these lie as many rows as between the next two. Undefined: not known. */
+  readonly bounds?: readonly string[] | undefined;
   /** The share of the rows that have the value of a random row. */
   readonly repeated: number;
   /** 0: the rows of a value are spread over the table; 1: they lie together. */
@@ -37,6 +39,8 @@ const GROWTH = 1.2;
 const FEW_PAGES = 8;
 const FEW_ROWS = 100;
 const PAGE_BYTES = 8_192;
+/** The bytes of a date, or of a name: many longer values take their time to read. */
+const NARROW = 32;
 
 type Analysed = Pick<Database, 'kind' | 'isCluster' | 'rows' | 'run' | 'transaction'>;
 
@@ -81,7 +85,8 @@ export class BackgroundStatistics {
     const rows = await inLane(this.#db, 'slow').rows(sql`
       SELECT known.name, c.reltuples, c.relpages, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text,
              s.most_common_freqs::text,
-             s.correlation, pg_stat_get_dead_tuples(c.oid)
+             s.correlation, CASE WHEN s.avg_width <= ${param('int8', NARROW)} THEN s.histogram_bounds::text END,
+             pg_stat_get_dead_tuples(c.oid)
         FROM ${this.#tables} AS known (name, quoted)
         JOIN pg_class AS c ON c.oid = to_regclass(known.quoted)
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -148,7 +153,10 @@ function tablesIn(rows: readonly Cells[]): ReadonlyMap<string, TableStatistics> 
   return tables;
 }
 
-function columnStatistics([distinct, nulls, values, shares, correlation]: Cells, rows: number): ColumnStatistics {
+function columnStatistics(
+  [distinct, nulls, values, shares, correlation, bounds]: Cells,
+  rows: number,
+): ColumnStatistics {
   const common = new Map<string, number>();
   const frequencies = shares == null ? [] : readTextArray(shares).map(Number);
   for (const [i, value] of (values == null ? [] : readTextArray(values)).entries())
@@ -160,6 +168,7 @@ function columnStatistics([distinct, nulls, values, shares, correlation]: Cells,
     nullShare: Number(nulls),
     common,
     commonShare: sumOf(frequencies),
+    bounds: bounds == null ? undefined : readTextArray(bounds),
     repeated: repeatedOf(frequencies),
     clustering: clusteringOf(correlation == null ? 0 : Number(correlation), repeatedOf(frequencies)),
   };

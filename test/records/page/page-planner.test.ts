@@ -8,7 +8,7 @@ import { areFewLookUps } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
 import type { ChoosesWay, ColumnOrder, OpaqueFilter, PageQuestion } from '../../../src/records/page/page-question.ts';
-import { areManyLinks, estimatedKeys } from '../../../src/records/page/row-shares.ts';
+import { areManyRows, estimatedKeys, joinsManyRows } from '../../../src/records/page/row-shares.ts';
 import {
   BackgroundStatistics,
   type ColumnStatistics,
@@ -122,9 +122,9 @@ const CASES: readonly Case[] = [
   { says: 'nor the documents of some teams', branches: [MINE, teamsOf('me')], chosen: 'branches' },
   { says: 'nor in a small table', branches: [MINE, teamsOf('me')], rows: 1_000, chosen: 'branches' },
   {
-    says: 'a caller who is in half of all teams finds them by walking',
+    says: 'a caller who is in half of all teams may find no documents by walking',
     branches: [MINE, teamsOf('busy')],
-    chosen: 'plain',
+    chosen: 'gathered',
   },
   {
     says: 'one unselective branch is enough to walk',
@@ -497,6 +497,22 @@ describe('the way to a page', () => {
     expect(walks).toEqual([6_400, 3_200, 1_600]);
   });
 
+  it('the bounds of the other values decide whether a frequent value is near the start of an order', () => {
+    const known = tables(100_000);
+    const dues = { ...column(50_001, { 5: 0.5 }), bounds: ['6', '7', '70', '800'] };
+    const wayBy = (descending: boolean, bounds: readonly string[] | undefined = dues.bounds) => {
+      const due = { rows: 100_000, columns: new Map([['due', { ...dues, bounds }]]) };
+      const asked = { ...orderOf('due'), isWhole: false, descending };
+      const opaque = ofFilter({ rows: 90_000, cost: 9_000, kind: 'own', lookUps: [] });
+      const question = { ...QUESTION, branches: undefined, isOpen: true, isById: false, order: asked, opaque };
+      return shortestWay(question, (table) => (table === 'documents' ? due : known.get(table)));
+    };
+    const walks = [wayBy(true), wayBy(false), wayBy(true, ['1', '2', '4', '5'])].map(
+      (way) => way?.kind === 'gathered' && way.walk,
+    );
+    expect(walks).toEqual([6_400, 1_600, 1_600]);
+  });
+
   it('few records look up their related rows sooner than the related table is read, and those without a value look up none', () => {
     const parents = { rows: 100_000, columns: new Map() };
     const isSooner = (rows: number, nullShare: number, key: Pick<LookUp, 'column' | 'isId'> = BY_ID): boolean => {
@@ -513,8 +529,33 @@ describe('the way to a page', () => {
       rows: 400_000,
       columns: new Map([['member_id', column(10_000, { frequent: 0.015, usual: 0.0001 })]]),
     };
-    const areMany = (value: string) => areManyLinks({ column: 'member_id', values: [value] }, links);
+    const areMany = (value: string) => areManyRows({ column: 'member_id', values: [value] }, links);
     expect([areMany('frequent'), areMany('usual'), areMany('x')]).toEqual([true, false, false]);
+  });
+
+  it('many rows of a value are joined for the keys of a list, and not those of a list of one table', () => {
+    const known = tables(100_000);
+    const members = { rows: 50_000, columns: new Map([['user_id', column(10_000, { busy: 0.1 })]]) };
+    const statisticsOf = (table: string) => (table === 'memberships' ? members : known.get(table));
+    const ofUser = (user: string) => teamsOf(user).count!;
+    const ofTeams = (user: string): Branch['count'] => ({
+      kind: 'rows',
+      table: 'parents',
+      share: { kind: 'all', of: [{ kind: 'keys', column: 'team_id', keys: ofUser(user) }] },
+      areIds: true,
+    });
+    const counts = [ofTeams('busy'), ofTeams('me'), ofUser('busy'), undefined];
+    expect(counts.map((count) => joinsManyRows(count, statisticsOf))).toEqual([true, false, false, false]);
+  });
+
+  it('a walk comes before rows that give keys, of which there may be none', () => {
+    const known = tables(100_000);
+    const branches = [
+      one('owner_id', 'me'),
+      byKeys('team_id', { kind: 'rows', table: 'parents', share: MANY, areIds: false }),
+    ];
+    const way = shortestWay({ ...QUESTION, branches }, (table) => known.get(table));
+    expect(way).toEqual({ kind: 'gathered', by: 'all', walk: 6_400 });
   });
 
   it('keys that are ids are read in their order, of which the first are enough', () => {
@@ -634,7 +675,9 @@ register: { roles: [member] }
 collections:
   teams:
     fields: { name: { type: string, max: 80 } }
-    relations: { memberships: { kind: has_many, collection: memberships, via: team } }
+    relations:
+      memberships: { kind: has_many, collection: memberships, via: team }
+      notes: { kind: has_many, collection: notes, via: team }
     access: { view: true, create: true }
   memberships:
     fields: { role: { type: string, max: 20 } }
@@ -788,6 +831,30 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     for (const value of ['draft', 'review', 'published'])
       await records.list(ann.ask('notes'), { exact: [{ kind: 'field', field, value }], limit: 5, offset: 0 });
     expect(planned).toEqual([true, false, false]);
+  });
+
+  it('an expand is planned for a caller who has far more rows than others', async () => {
+    const planned: boolean[] = [];
+    const rows: Database['rows'] = (statement) => {
+      planned.push(statement.isPlannedAnew);
+      return db.rows(statement);
+    };
+    const isPlanned = async (owners: Readonly<Record<string, number>>) => {
+      const columns = new Map([['owner_id', column(10_000, owners)]]);
+      const records = createRecords({ ...db, replicaFor: () => ({ rows, run: db.run }) } as Database, world.schema, {
+        statisticsOf: () => ({ rows: 100_000, columns }),
+      });
+      const relation = world.schema.collections.get('teams')!.relations.get('notes')!;
+      planned.length = 0;
+      await records.list(ann.ask('teams'), {
+        limit: 5,
+        offset: 0,
+        expands: [{ relation, expands: [], isCounted: true }],
+      });
+      return planned;
+    };
+    expect(await isPlanned({ [ann.id]: 0.02 })).toEqual([false, true, true]);
+    expect(await isPlanned({ [editor.id]: 0.02 })).toEqual([false, false, false]);
   });
 
   it('every way shows the same records in both directions, before and after a position', async () => {
