@@ -73,6 +73,9 @@ interface ServedStream extends AskedList {
   listed: ListedRecords | undefined;
 }
 
+/** Another page of a snapshot that a page was read in. */
+const isLaterPage = ({ text }: Sql): boolean => text.includes('e.seq > ');
+
 export class NearNode implements FeedNode {
   readonly failures: string[] = [];
   readonly #grounds: NodeGrounds;
@@ -103,7 +106,7 @@ export class NearNode implements FeedNode {
           const isPage = statement.text.includes('bylaw_change_log s') && !statement.text.includes('e.source = ANY');
           const read = () => db.rows(statement, options);
           const readPage = () => (isPage ? node.#readPage(statement, options?.lane === 'urgent', read) : read());
-          return isBatch ? node.#readBatch(readPage) : readPage();
+          return isBatch ? node.#readBatch(readPage, isPage && !isLaterPage(statement)) : readPage();
         },
       },
       schema,
@@ -121,18 +124,21 @@ export class NearNode implements FeedNode {
     return node;
   }
 
-  /** A write that begins during the read may be in it, though it has ended before the read. */
-  async #readBatch(read: () => Promise<readonly Cells[]>): Promise<readonly Cells[]> {
+  /**
+   * A write that begins during the read may be in it, though it has ended before the read. Later pages are of the snapshot of the
+   * first one.
+   */
+  async #readBatch(read: () => Promise<readonly Cells[]>, isFirst: boolean): Promise<readonly Cells[]> {
     const began = this.#grounds.still();
     const rows = await read();
-    this.#isRead = began !== undefined && began === this.#grounds.still();
+    const isStill = began !== undefined && began === this.#grounds.still();
+    this.#isRead = isStill && (isFirst || this.#isRead);
     return rows;
   }
 
   /** Takes the lists of the streams in the snapshot of the page, amid writes: otherwise a list afterwards is the same. */
   async #readPage(page: Sql, isLive: boolean, read: () => Promise<readonly Cells[]>): Promise<readonly Cells[]> {
-    // Another page of the same snapshot.
-    if (page.text.includes('e.seq > ')) {
+    if (isLaterPage(page)) {
       this.#isExact = false;
       return read();
     }
