@@ -7,6 +7,7 @@ export const wording = {
   reference: 'The reference as one page',
   signIn: 'Sign in',
   signOut: 'Sign out',
+  account: 'Your account',
   email: 'Email',
   noAdminYet:
     'No account yet? While no user is an administrator, the terminal of the service prints an address that makes the first one.',
@@ -25,6 +26,7 @@ export const wording = {
     Enter: 'Edit the cell, or open the record',
     o: 'Open the record',
     Space: 'Select the record',
+    'Shift S': 'Sort by the column, downwards, or not at all',
     'Ctrl Space': 'Complete the expression',
   },
   keys: 'Keys',
@@ -33,6 +35,7 @@ export const wording = {
   loading: 'Loading…',
   copy: 'Copy',
   copied: 'Copied',
+  notCopied: 'This browser gives pages without HTTPS no clipboard. Select the text, then copy it.',
   requestId: 'Request',
   palette: 'A page, a collection, an id of a record, or an action',
   nothingFound: 'Nothing matches.',

@@ -175,6 +175,65 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       ).toEqual([]);
     });
 
+    test('a request, a new rule, a part of a filter and a field of selected records outlive a reload', async () => {
+      const reload = async (ready: string): Promise<void> => {
+        await studio.page.evaluate('globalThis.isBefore = true');
+        await studio.page.send('Page.reload');
+        await studio.page.until(`globalThis.isBefore === undefined && document.querySelector('${ready}') !== null`);
+      };
+      const value = (field: string): Promise<unknown> =>
+        studio.page.evaluate(`document.querySelector('${field}').value`);
+      await studio.visit('/studio/api/update_documents', '.console textarea');
+      const example = await value('.console textarea');
+      await studio.fill({ id: 'of-this-tab', body: '{ "data": { "title": "of this tab" } }' });
+      await reload('.console textarea');
+      expect([await value('[name=id]'), await value('.console textarea')]).toEqual([
+        'of-this-tab',
+        '{ "data": { "title": "of this tab" } }',
+      ]);
+      await studio.fill({ body: String(example) });
+      // A body of the sign-in has a password.
+      await studio.visit('/studio/api/login', '.console textarea');
+      const login = await value('.console textarea');
+      await studio.fill({ body: '{ "password": "of this tab" }' });
+      await reload('.console textarea');
+      expect(await value('.console textarea')).toBe(login);
+      await studio.visit('/studio/policies/documents?rules=delete', '.new-rule');
+      await studio.click('.new-rule summary');
+      await studio.click('.new-rule [value=admin]');
+      await reload('.new-rule[open] [value=admin]');
+      expect(await studio.page.evaluate(`document.querySelector('.new-rule [value=admin]').checked`)).toBe(true);
+      await studio.page.evaluate(`document.querySelector('.new-rule [value=admin]').focus()`);
+      await studio.press('Enter', 2);
+      await studio.page.until(`document.querySelector('.new-rule').open === false`);
+      await reload('.new-rule');
+      expect(await studio.page.evaluate(`document.querySelector('.new-rule').open`)).toBe(false);
+      await studio.click('.draft-actions button', 'Discard the edits');
+      await root!.client.post('/api/documents', { data: { title: 'Of this tab' } });
+      await studio.visit('/studio/data/documents', '.grid .rows .row');
+      await studio.click('.builder summary');
+      await studio.choose('.builder select', 'score');
+      await studio.page.evaluate(`(() => {
+        const field = document.querySelector('.builder input');
+        field.value = '41';
+        field.dispatchEvent(new Event('input', { bubbles: true }));
+      })()`);
+      const begin = async (): Promise<void> => {
+        await studio.page.evaluate(`document.querySelector('[data-cell="0-0"]').focus()`);
+        await studio.press(' ');
+        await studio.press('f');
+        await studio.until('.field-form');
+      };
+      await begin();
+      await studio.choose('.field-form select', 'score');
+      await studio.until('.field-form input[name="score"]');
+      await studio.fill({ score: '17' });
+      await reload('.grid .rows .row');
+      expect([await value('.builder select'), await value('.builder input')]).toEqual(['score', '41']);
+      await begin();
+      expect(await value('.field-form input[name="score"]')).toBe('17');
+    });
+
     test('the pages fit into 360, 768 and 1440 pixels, in both themes', async () => {
       await root!.client.post('/api/auth/keys', { name: 'a'.repeat(100), roles: ['member'] });
       for (const path of [`/studio/users/${ann!.id}`, '/studio/keys']) {

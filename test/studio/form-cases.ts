@@ -225,6 +225,8 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       for (const { name, value, path: where, httpOnly } of cookies as readonly Record<string, string>[])
         await studio.page.send('Network.setCookie', { name, value, url: `${far}${where}`, httpOnly });
       const there = studio.at(far);
+      const { config } = service.app as { config: { baseUrl: string } };
+      config.baseUrl = far;
       await there.visit(path, knownHeader);
       expect(await there.page.evaluate(isGreyed)).toEqual([true, true, true, false, false]);
       for (const key of ['n', 'e', 'd']) await there.press(key);
@@ -233,10 +235,25 @@ export function formCases(service: TestService, open: () => StudioPage): void {
         Array(3).fill(expect.stringContaining('Switch editing on in the menu of your account first.')),
       );
       expect(await there.page.evaluate(`document.querySelector('dialog, .record-form')`)).toBe(null);
+      // A cell opens its record instead of an editor.
+      const edited = `/studio/data/documents?filter=${encodeURIComponent('title = "Far away"')}&columns=title`;
+      const enter = async (prepare = async () => {}): Promise<void> => {
+        await there.visit(edited, '[data-cell="0-0"]');
+        await prepare();
+        await there.page.evaluate(`document.querySelector('[data-cell="0-0"]').focus()`);
+        await there.press('Enter');
+      };
+      await enter();
+      await there.page.until(`location.search.includes('record=')`);
+      expect(await there.page.evaluate(`document.querySelector('.cell-editor')`)).toBe(null);
       await there.click('.settings input');
+      await there.until(knownHeader);
       await there.page.until(`!${isGreyed}.includes(true)`);
       await there.press('e');
       await there.until('.record-form');
+      await enter(() => there.click('.settings input'));
+      await there.until('.cell-editor');
+      config.baseUrl = service.url;
     });
 
     test('a session that ends while a form is open leaves the form, and its draft outlives the sign-in', async () => {

@@ -137,6 +137,74 @@ export function keyCases(service: TestService, open: () => StudioPage): void {
       await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('All sessions have ended.')`);
     });
 
+    test('an open dialog has its own keys, and the keys of the page rest', async () => {
+      await studio.visit('/studio/keys', '.api-keys td');
+      await studio.page.evaluate(`[...document.querySelectorAll('.api-keys button')].at(-1).focus()`);
+      await studio.press('d');
+      await studio.until('dialog[open] .danger');
+      await studio.press('n');
+      expect(await studio.page.evaluate(`document.activeElement.closest('dialog') !== null`)).toBe(true);
+      await studio.press('Enter', 2);
+      await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Revoked.')`);
+      await studio.press('z');
+      await studio.page.until(`document.querySelector('.toasts p') === null`);
+    });
+
+    test('the keys sort, select, move a column, drop a form, and end a filter', async () => {
+      await studio.visit(
+        `/studio/data/documents?columns=title,status&filter=${encodeURIComponent('title = "Under keys"')}`,
+        '[data-cell="0-0"]',
+      );
+      const focusCell = (): Promise<unknown> =>
+        studio.page.evaluate(`document.querySelector('[data-cell="0-0"]').focus()`);
+      const isInAddress = (part: string): Promise<unknown> =>
+        studio.page.until(`location.search.includes(${JSON.stringify(part)})`);
+      await focusCell();
+      await studio.press('S', 8);
+      await isInAddress('sort=title');
+      await studio.until('[data-cell="0-0"]');
+      await focusCell();
+      await studio.press('S', 8);
+      await isInAddress('sort=-title');
+      await studio.press('a');
+      await studio.until('.bulk-bar');
+      await studio.press('C', 8);
+      await studio.page.until(`document.querySelector('.bulk-bar') === null`);
+      await studio.press('v');
+      await studio.page.until(`document.querySelector('.menu-button').open`);
+      await studio.press('A', 8);
+      // The key goes to the first column, and moves it from there.
+      await studio.press('A', 8);
+      await isInAddress('columns=status%2Ctitle');
+      await studio.press('n');
+      await studio.until('.record-form');
+      await studio.page.evaluate(`document.querySelector('.record-form [name=title]').focus()`);
+      await studio.press('X', 10);
+      await studio.page.until(`document.querySelector('.record-form') === null`);
+      await studio.page.evaluate('document.activeElement.blur()');
+      await studio.press('F', 8);
+      await studio.page.until(`!location.search.includes('filter=')`);
+    });
+
+    test('an error gives its request by a key, and the menu of the account signs out by one', async () => {
+      await studio.page.send('Browser.grantPermissions', { permissions: ['clipboardReadWrite'] });
+      await studio.visit('/studio/why/documents?as=unknown%40example.org', '.problem code');
+      await studio.page.evaluate(
+        `document.activeElement.blur(); navigator.clipboard.writeText = async (text) => void (globalThis.copied = text)`,
+      );
+      await studio.press('I', 8);
+      await studio.page.until(`globalThis.copied === document.querySelector('.problem code').textContent`);
+      await studio.press(',');
+      await studio.page.until(`document.querySelector('.settings').open`);
+      expect(await studio.faults()).toEqual([]);
+      await studio.press('L', 8);
+      await studio.page.until(`document.activeElement.matches('.settings select')`);
+      await studio.page.evaluate(`document.querySelector('.settings summary').focus()`);
+      await studio.press('O', 8);
+      await studio.until('.sign-in-page');
+      await studio.signIn(root!);
+    });
+
     test('a greyed action has no key that works', async () => {
       await studio.visit(`/studio/users/${root!.id}?view=guest`, '.panel .actions');
       await studio.press('d');

@@ -195,13 +195,14 @@ export class StudioPage {
     await this.page.send('Emulation.setEmulatedMedia', { features: [still, { name: 'prefers-color-scheme', value }] });
   }
 
-  /** The rules of WCAG 2.2 AA that the page breaks, with the elements; and the faults of its scripts. */
+  /** The rules of WCAG 2.2 AA that the page breaks, with the elements; buttons without a key; and the faults of its scripts. */
   async faults(): Promise<readonly string[]> {
     await this.page.evaluate(`globalThis.axe === undefined && (() => { ${AXE} })()`);
     const broken = await this.page.evaluate<readonly string[]>(`axe.run(document, {
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'],
     }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | ')))`);
-    return [...broken, ...(await this.page.evaluate<readonly string[]>('faults'))];
+    const keyless = await this.page.evaluate<readonly string[]>(KEYLESS);
+    return [...broken, ...keyless, ...(await this.page.evaluate<readonly string[]>('faults'))];
   }
 
   /** The page at the path fits into four widths, in both themes; the narrow one meets WCAG. @param ready a selector */
@@ -233,6 +234,11 @@ export class StudioPage {
   }
 }
 
+/** Buttons that neither declare a key nor show one. The grid has keys of its own for its header. */
+const KEYLESS = `[...document.querySelectorAll('.top ~ * :is(button, a.button), .top :is(button, a.button)')]
+  .filter((each) => each.checkVisibility() && !each.hasAttribute('aria-keyshortcuts') &&
+    each.querySelector('kbd') === null && each.closest('[role=columnheader]') === null)
+  .map(({ outerHTML }) => 'no key: ' + outerHTML.slice(0, 120))`;
 const found = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}) !== null`;
 /** Elements that take the keyboard. */
 const CONTROLS = 'a[href], button, input, select, textarea, summary, [tabindex], [contenteditable="true"]';

@@ -42,7 +42,7 @@ function actions(): readonly Goal[] {
 
 const isId = (text: string): boolean => /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(text);
 
-function goalsOf(text: string): readonly Goal[] {
+function goalsOf(text: string, ofPage: readonly Goal[]): readonly Goal[] {
   const collections = schema.value?.collections ?? [];
   if (isId(text)) {
     const current = address.value.subject;
@@ -52,7 +52,7 @@ function goalsOf(text: string): readonly Goal[] {
   const all = [
     ...openPages().map(({ name, title }) => goal(title, pathTo(name))),
     ...collections.map(({ name }) => goal(name, pathTo('data', name))),
-    ...actions(),
+    ...ofPage,
   ];
   return all.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase()));
 }
@@ -64,7 +64,9 @@ const closePalette = (): void => {
 export function CommandPalette(): JSX.Element {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const goals = goalsOf(text.trim());
+  // As the page had them before the palette opened over it.
+  const [ofPage] = useState(actions);
+  const goals = goalsOf(text.trim(), ofPage);
   const follow = (chosen: Goal | undefined): void => {
     if (chosen === undefined) return;
     closePalette();

@@ -114,16 +114,17 @@ function UserMenu(): JSX.Element {
         event.currentTarget.querySelector('summary')?.focus();
       }}
     >
-      <summary>
+      <summary aria-label={`${wording.account}: ${schema.value?.me.email}`} aria-keyshortcuts=",">
         <span class="user">{schema.value?.me.email}</span>
       </summary>
       <div class="menu">
-        <PreferenceChoice label={wording.theme} choices={wording.themes} value={theme} />
-        <PreferenceChoice label={wording.density} choices={wording.densities} value={density} />
+        <PreferenceChoice label={wording.theme} shortcut="Shift+l" choices={wording.themes} value={theme} />
+        <PreferenceChoice label={wording.density} shortcut="Shift+m" choices={wording.densities} value={density} />
         {!isOwnMachine && (
           <label>
             <input
               type="checkbox"
+              aria-keyshortcuts="Shift+e"
               checked={isEditingOn.value}
               onChange={(event) => (isEditingOn.value = event.currentTarget.checked)}
             />
@@ -133,7 +134,7 @@ function UserMenu(): JSX.Element {
         <button type="button" onClick={() => (areKeysShown.value = true)}>
           {wording.keys} <kbd>?</kbd>
         </button>
-        <button type="button" onClick={() => void signOut()}>
+        <button type="button" aria-keyshortcuts="Shift+o" onClick={() => void signOut()}>
           {wording.signOut}
         </button>
       </div>
@@ -143,15 +144,21 @@ function UserMenu(): JSX.Element {
 
 interface PreferenceChoiceProps<T extends string> {
   readonly label: string;
+  readonly shortcut: string;
   readonly choices: Readonly<Record<T, string>>;
   readonly value: { value: T };
 }
 
-function PreferenceChoice<T extends string>({ label, choices, value }: PreferenceChoiceProps<T>): JSX.Element {
+function PreferenceChoice<T extends string>(props: PreferenceChoiceProps<T>): JSX.Element {
+  const { label, shortcut, choices, value } = props;
   return (
     <label>
       {label}
-      <select value={value.value} onChange={(event) => (value.value = event.currentTarget.value as T)}>
+      <select
+        aria-keyshortcuts={shortcut}
+        value={value.value}
+        onChange={(event) => (value.value = event.currentTarget.value as T)}
+      >
         {Object.entries<string>(choices).map(([name, text]) => (
           <option key={name} value={name}>
             {text}

@@ -4,16 +4,11 @@ import type { JSX } from 'preact';
 import { Dialog } from '../parts/dialog.tsx';
 import { wording } from '../wording.ts';
 import { goTo, pathTo } from './page-address.ts';
-import { pageActions, pressPageKey, shortcutOf, shownShortcut } from './page-keys.ts';
+import { isTyping, openDialog, pageActions, pressPageKey, shortcutOf, shownShortcut } from './page-keys.ts';
 import { openPages } from './page-list.ts';
 import { undoNewest } from './toasts.tsx';
 
 export const areKeysShown = signal(false);
-
-const NOT_TYPED = '[type=checkbox], [type=radio], [type=file]';
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement &&
-  (target.isContentEditable || (target.matches('input, select, textarea') && !target.matches(NOT_TYPED)));
 
 let isAfterG = false;
 
@@ -27,8 +22,11 @@ export function watchKeys(openPalette: () => void): void {
       openPalette();
       return;
     }
-    if (event.altKey || document.querySelector('dialog[open]') !== null) return;
-    if (isTyping(event.target) && !isCommand) return;
+    if (event.altKey || (isTyping(event.target) && !isCommand)) return;
+    if (openDialog() !== null) {
+      if (!event.repeat && pressPageKey(shortcutOf(event))) event.preventDefault();
+      return;
+    }
     if (isCommand && event.key.toLowerCase() === 'z') {
       if (!isTyping(event.target)) void undoNewest();
       return;
@@ -72,7 +70,7 @@ export function StudioKeys(): JSX.Element {
           ))}
         </tbody>
       </table>
-      <button type="button" onClick={() => (areKeysShown.value = false)}>
+      <button type="button" aria-keyshortcuts="Escape" onClick={() => (areKeysShown.value = false)}>
         {wording.close}
       </button>
     </Dialog>

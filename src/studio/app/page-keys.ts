@@ -1,6 +1,7 @@
 /**
  * The keys of the open page. A control declares its key once, as `aria-keyshortcuts`. Its name, its work and its state are
- * those of the control, so that the key, the palette and the list of keys agree with what the page shows.
+ * those of the control, so that the key, the palette and the list of keys agree with what the page shows. An open dialog
+ * has the keyboard for itself.
  */
 export interface PageAction {
   /** As `aria-keyshortcuts` writes it. */
@@ -12,15 +13,24 @@ export interface PageAction {
 
 /** A key acts in the row that has the focus; in another row it moves there first. */
 const ROWS = 'tr, li, [role=group]';
-/** Ctrl+Enter sends the form that has the focus. */
-const ROWS_AND_FORMS = `${ROWS}, form`;
+/** A key with Ctrl works while a person types: for the form or the editor that has the focus. */
+const FORMS = 'tr, article, form, [role=group]';
 const TEXT_CONTROLS = 'input, select, textarea, [contenteditable]';
+const NOT_TYPED = '[type=checkbox], [type=radio], [type=file]';
+
+export const openDialog = (): Element | null => document.querySelector('dialog[open]');
+
+/** True where a letter is text. */
+export const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || isTextControl(target));
+
+const isTextControl = (control: HTMLElement): boolean =>
+  control.matches('input, select, textarea') && !control.matches(NOT_TYPED);
 
 /** The keyed controls that the page shows, by key and name. */
 export function pageActions(): readonly PageAction[] {
-  const shown = [...document.querySelectorAll<HTMLElement>('[aria-keyshortcuts]')].filter((each) =>
-    each.checkVisibility(),
-  );
+  const keyed = (openDialog() ?? document).querySelectorAll<HTMLElement>('[aria-keyshortcuts]');
+  const shown = [...keyed].filter((each) => each.checkVisibility());
   const actions = new Map<string, PageAction>();
   for (const control of shown) {
     const [key, title] = [control.getAttribute('aria-keyshortcuts')!, controlTitle(control)];
@@ -43,10 +53,11 @@ export const isActionOn = ({ controls }: PageAction): boolean =>
 
 const isOn = (control: HTMLElement): boolean => !control.matches(':disabled');
 
-/** → true once a control has the key. */
+/** → true once a control has the key. Enter is for the control that has the focus: the browser sends its form. */
 export function pressPageKey(key: string): boolean {
+  if (key === 'Enter') return false;
   const controls = pageActions().flatMap((action) => (action.key === key ? action.controls : []));
-  return pressOneOf(controls.filter(isOn), key.startsWith('Control+') ? ROWS_AND_FORMS : ROWS);
+  return pressOneOf(controls.filter(isOn), key.startsWith('Control+') ? FORMS : ROWS);
 }
 
 /** A choice of the palette names the action, so that its only control acts wherever the focus is. */
@@ -68,7 +79,7 @@ function pressOneOf(controls: readonly HTMLElement[], places: string): boolean {
 
 function useControl(control: HTMLElement): void {
   if (control instanceof HTMLFormElement) control.querySelector<HTMLElement>(TEXT_CONTROLS)?.focus();
-  else if (control instanceof HTMLInputElement && control.type !== 'file') control.focus();
+  else if (isTextControl(control)) control.focus();
   else {
     // The next step is inside of it.
     if (control.matches('summary')) control.focus();

@@ -16,7 +16,7 @@ function signInPath(): string {
 }
 
 const SignInLink = (): JSX.Element => (
-  <a class="button primary" href={signInPath()}>
+  <a class="button primary" aria-keyshortcuts="Control+Enter" href={signInPath()}>
     {wording.signIn}
   </a>
 );

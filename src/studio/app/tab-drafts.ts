@@ -1,4 +1,6 @@
 /** The drafts that this tab keeps for a user: of forms, policies and tests. Another user begins without them. */
+import { useState } from 'preact/hooks';
+
 const DRAFT_PREFIX = 'bylaw-studio:';
 const DRAFT_USER = `${DRAFT_PREFIX}user`;
 
@@ -19,6 +21,16 @@ export function keepTabDraft(name: string, draft: unknown): void {
   } catch {
     // Storage may be forbidden or full: the page has the draft as long as it is open.
   }
+}
+
+/** State that the tab keeps under the name, if it has one. @param first also what ends the draft */
+export function useTabDraft<Draft>(name: string | undefined, first: Draft): readonly [Draft, (draft: Draft) => void] {
+  const [draft, setDraft] = useState(() => (name === undefined ? undefined : keptTabDraft<Draft>(name)) ?? first);
+  const change = (changed: Draft): void => {
+    setDraft(changed);
+    if (name !== undefined) keepTabDraft(name, changed === first ? undefined : changed);
+  };
+  return [draft, change];
 }
 
 /** Drops the drafts of any other user. */

@@ -48,10 +48,10 @@ export function Toasts(): JSX.Element {
           {toast.text}
           {toast.undo !== undefined && (
             <button type="button" onClick={() => void undoChange(toast)}>
-              {wording.undo}
+              {wording.undo} <kbd>Ctrl Z</kbd>
             </button>
           )}
-          <button type="button" onClick={() => dismiss(toast)}>
+          <button type="button" aria-keyshortcuts="z" onClick={() => dismiss(toast)}>
             {wording.close}
           </button>
         </p>

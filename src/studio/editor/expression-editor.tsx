@@ -104,6 +104,7 @@ export function IssueList({ id, text, issues, onText }: IssueListProps): JSX.Ele
             <button
               type="button"
               class="link"
+              aria-keyshortcuts="Control+."
               onClick={() => onText(text.slice(0, fix.span.start) + fix.replacement + text.slice(fix.span.end))}
             >
               {wording.applyFix}

@@ -17,10 +17,10 @@ export function ConfirmDialog({ title, action, onConfirm, onClose, children }: C
     <Dialog title={title} onClose={onClose}>
       {children}
       <div class="actions">
-        <button type="button" class="danger" onClick={onConfirm}>
+        <button type="button" class="danger" aria-keyshortcuts="Control+Enter" onClick={onConfirm}>
           {action}
         </button>
-        <button type="button" onClick={onClose}>
+        <button type="button" aria-keyshortcuts="Escape" onClick={onClose}>
           {wording.cancel}
         </button>
       </div>

@@ -22,7 +22,9 @@ interface CreateFormProps {
 export function CreateForm({ title, shortcut, action, onCreate, children }: CreateFormProps): JSX.Element {
   const [problem, setProblem] = useState<ShownProblem>();
   const shownForm = useRef<HTMLFormElement>(null);
-  useLayoutEffect(() => restoreInputs(title, shownForm.current!), []);
+  useLayoutEffect(() => {
+    restoreInputs(title, shownForm.current!);
+  }, []);
   const create = async (form: HTMLFormElement): Promise<void> => {
     setProblem(undefined);
     try {

@@ -26,14 +26,17 @@ export function keepInputs(name: string, form: HTMLFormElement): void {
   keepTabDraft(nameOfInputs(name), kept);
 }
 
-export function restoreInputs(name: string, form: HTMLFormElement): void {
-  const kept = keptTabDraft<KeptInputs>(nameOfInputs(name)) ?? {};
+/** → true if the tab has a draft. */
+export function restoreInputs(name: string, form: HTMLFormElement): boolean {
+  const kept = keptTabDraft<KeptInputs>(nameOfInputs(name));
+  if (kept === undefined) return false;
   for (const control of controlsOf(form)) {
     const values = kept[control.name];
     if (values === undefined) continue;
     if (isBox(control)) control.checked = values.includes(control.value);
     else control.value = values[0] ?? '';
   }
+  return true;
 }
 
 export const forgetInputs = (name: string): void => keepTabDraft(nameOfInputs(name), undefined);

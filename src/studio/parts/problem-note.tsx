@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { ShownProblem } from '../data/problem-words.ts';
 import { wording } from '../wording.ts';
+import { copyText } from './copy-text.ts';
 
 interface ProblemNoteProps {
   readonly problem: ShownProblem;
@@ -21,14 +22,20 @@ export function ProblemNote({ problem: { text, others, requestId }, onRetry }: P
       )}
       <p class="problem-tail">
         {onRetry !== undefined && (
-          <button type="button" onClick={onRetry}>
+          <button type="button" aria-keyshortcuts="y" onClick={onRetry}>
             {wording.retry}
           </button>
         )}
         {requestId !== undefined && (
           <small>
             {wording.requestId} <code>{requestId}</code>{' '}
-            <button type="button" class="link" onClick={() => void navigator.clipboard.writeText(requestId)}>
+            <button
+              type="button"
+              class="link"
+              aria-label={`${wording.copy}: ${wording.requestId} ${requestId}`}
+              aria-keyshortcuts="Shift+i"
+              onClick={() => void copyText(requestId)}
+            >
               {wording.copy}
             </button>
           </small>

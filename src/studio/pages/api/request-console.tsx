@@ -2,9 +2,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { hasEnded } from '../../app/session-state.ts';
-import { showToast } from '../../app/toasts.tsx';
+import { useTabDraft } from '../../app/tab-drafts.ts';
 import { greyReason } from '../../app/viewed-caller.ts';
 import { askWhy, type WhyExplanation, type WhyQuestion } from '../../data/why-question.ts';
+import { copyText } from '../../parts/copy-text.ts';
 import { greyed } from '../../parts/greyed.ts';
 import { wording } from '../../wording.ts';
 import { ExplanationView } from '../why/explanation-view.tsx';
@@ -31,10 +32,16 @@ interface RequestDecision {
   readonly explanation: WhyExplanation;
 }
 
+const NO_VALUES: ConsoleRequest['values'] = {};
+
+/** The draft of the form; requests of the sign-in, which have passwords, have none. */
+const draftNameOf = ({ method, path }: ApiOperation, part: string): string | undefined =>
+  path.includes('/auth/') ? undefined : `console:${method} ${path} ${part}`;
+
 export function RequestConsole({ operation }: { readonly operation: ApiOperation }): JSX.Element {
   const { parameters = [] } = operation;
-  const [values, setValues] = useState<ConsoleRequest['values']>({});
-  const [body, setBody] = useState(() => exampleOf(operation));
+  const [values, setValues] = useTabDraft(draftNameOf(operation, 'values'), NO_VALUES);
+  const [body, setBody] = useTabDraft(draftNameOf(operation, 'body'), exampleOf(operation));
   const [file, setFile] = useState<File>();
   const [isSending, setSending] = useState(false);
   const [answer, setAnswer] = useState<ConsoleAnswer>();
@@ -238,10 +245,6 @@ interface RequestLineProps {
 }
 
 function RequestLine({ title, shortcut, text }: RequestLineProps): JSX.Element {
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text);
-    showToast(wording.copied);
-  };
   return (
     <div class="request-line">
       <h3>{title}</h3>
@@ -250,7 +253,7 @@ function RequestLine({ title, shortcut, text }: RequestLineProps): JSX.Element {
         class="link"
         aria-label={`${wording.copy}: ${title}`}
         aria-keyshortcuts={shortcut}
-        onClick={() => void copy()}
+        onClick={() => void copyText(text)}
       >
         {wording.copy}
       </button>

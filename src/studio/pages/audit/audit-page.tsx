@@ -91,7 +91,9 @@ function TrailFilterForm({ filter }: { readonly filter: TrailFilter }): JSX.Elem
         {wording.userId}
         <input name="user" value={filter.user} />
       </label>
-      <button type="submit">{wording.applyFilter}</button>
+      <button type="submit" aria-keyshortcuts="Enter">
+        {wording.applyFilter}
+      </button>
     </form>
   );
 }

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
+import { useTabDraft } from '../../app/tab-drafts.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { greyReason } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
@@ -27,18 +28,18 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
   const [failed, setFailed] = useState<BulkOutcome['failed']>([]);
   const [problem, setProblem] = useState<ShownProblem>();
   const ids = records.map(({ id }) => id);
-  const run = async (data?: Readonly<Record<string, unknown>>): Promise<void> => {
+  /** → true once all are written. */
+  const run = async (data?: Readonly<Record<string, unknown>>): Promise<boolean> => {
     setProblem(undefined);
-    try {
-      const outcome = await writeAll(collection.name, ids, data);
-      noteWritten(collection.name, outcome, data);
-      setFailed(outcome.failed);
-      setAsked(undefined);
-      showToast(`${data === undefined ? wording.deleted : wording.saved} ${outcome.written.length}`);
-      if (outcome.failed.length === 0) onClear();
-    } catch (error) {
-      setProblem(noteProblem(error));
-    }
+    const outcome = await writeAll(collection.name, ids, data).catch((error) => setProblem(noteProblem(error)));
+    if (outcome === undefined) return false;
+    noteWritten(collection.name, outcome, data);
+    setFailed(outcome.failed);
+    setAsked(undefined);
+    showToast(`${data === undefined ? wording.deleted : wording.saved} ${outcome.written.length}`);
+    const isDone = outcome.failed.length === 0;
+    if (isDone) onClear();
+    return isDone;
   };
   const off = greyed(greyReason.value);
   return (
@@ -65,7 +66,7 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
       <button type="button" aria-keyshortcuts="Shift+c" onClick={onClear}>
         {wording.clearSelection}
       </button>
-      {asked === 'edit' && <FieldForm collection={collection} onData={(data) => void run(data)} />}
+      {asked === 'edit' && <FieldForm collection={collection} onData={run} />}
       {asked === 'delete' && (
         <ConfirmDialog
           title={`${wording.deleteSelected} ${records.length}?`}
@@ -109,8 +110,15 @@ function noteWritten(collection: string, { written }: BulkOutcome, data: object 
 
 interface FieldFormProps {
   readonly collection: ServedCollection;
-  readonly onData: (data: Readonly<Record<string, unknown>>) => void;
+  readonly onData: (data: Readonly<Record<string, unknown>>) => Promise<boolean>;
 }
+
+/** The chosen field, the first one by default, and its value. */
+interface FieldDraft {
+  readonly name?: string;
+  readonly values: FormDraft;
+}
+const NO_FIELD: FieldDraft = { values: {} };
 
 /** Asks for a value that all selected records get. */
 function FieldForm({ collection, onData }: FieldFormProps): JSX.Element {
@@ -118,42 +126,35 @@ function FieldForm({ collection, onData }: FieldFormProps): JSX.Element {
   const members = [...fields, ...relations.filter(({ kind }) => kind === 'belongs_to')].filter(
     ({ read_only: isReadOnly }) => !isReadOnly,
   );
-  const [name, setName] = useState(members[0]?.name);
-  const [draft, setDraft] = useState<FormDraft>({});
-  const member = members.find((each) => each.name === name);
+  const [{ name, values }, setDraft] = useTabDraft(`bulk:${collection.name}`, NO_FIELD);
+  const member = members.find((each) => each.name === name) ?? members[0];
   if (member === undefined) return <p class="hint">{wording.fieldForbidden}</p>;
   return (
     <form
       class="field-form"
       onSubmit={(event) => {
         event.preventDefault();
-        onData(dataOf(collection, draft));
+        void onData(dataOf(collection, values)).then((isDone) => isDone && setDraft(NO_FIELD));
       }}
     >
       <label>
         {wording.field}
-        <select
-          value={name}
-          onChange={(event) => {
-            setName(event.currentTarget.value);
-            setDraft({});
-          }}
-        >
+        <select value={member.name} onChange={(event) => setDraft({ name: event.currentTarget.value, values: {} })}>
           {members.map((each) => (
             <option key={each.name}>{each.name}</option>
           ))}
         </select>
       </label>
       <MemberControl
-        key={name}
+        key={member.name}
         member={member}
         record={undefined}
-        draft={draft}
+        draft={values}
         problem={undefined}
         isForbidden={false}
-        onDraft={(value) => setDraft({ [member.name]: value })}
+        onDraft={(value) => setDraft({ name: member.name, values: { [member.name]: value } })}
       />
-      <button type="submit" aria-keyshortcuts="Control+Enter" disabled={!Object.hasOwn(draft, member.name)}>
+      <button type="submit" aria-keyshortcuts="Control+Enter" disabled={!Object.hasOwn(values, member.name)}>
         {wording.save}
       </button>
     </form>

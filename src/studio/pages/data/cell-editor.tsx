@@ -108,7 +108,7 @@ export function CellEditor(props: CellEditorProps): JSX.Element {
         <button type="submit" class="primary" aria-keyshortcuts="Control+Enter">
           {wording.save}
         </button>
-        <button type="button" onClick={onClose}>
+        <button type="button" aria-keyshortcuts="Escape" onClick={onClose}>
           {wording.cancel}
         </button>
       </div>

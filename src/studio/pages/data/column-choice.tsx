@@ -28,7 +28,7 @@ export function ColumnChoice({ collection, search }: ColumnChoiceProps): JSX.Ele
       <fieldset class="menu column-choice">
         <legend>{wording.columns}</legend>
         {shown.map((name, i) => (
-          <div key={name}>
+          <div key={name} role="group" aria-label={name}>
             <label>
               <input type="checkbox" checked onChange={() => show(shown.filter((each) => each !== name))} />
               {name}
@@ -38,6 +38,7 @@ export function ColumnChoice({ collection, search }: ColumnChoiceProps): JSX.Ele
               type="button"
               disabled={i === 0}
               aria-label={`${wording.moveBefore}: ${name}`}
+              aria-keyshortcuts="Shift+b"
               onClick={() => move(i, i - 1)}
             >
               ↑
@@ -46,6 +47,7 @@ export function ColumnChoice({ collection, search }: ColumnChoiceProps): JSX.Ele
               type="button"
               disabled={i === shown.length - 1}
               aria-label={`${wording.moveAfter}: ${name}`}
+              aria-keyshortcuts="Shift+a"
               onClick={() => move(i, i + 1)}
             >
               ↓

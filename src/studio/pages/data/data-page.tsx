@@ -199,7 +199,7 @@ function NoRecords({ search: { collection, filter }, isLoading }: NoRecordsProps
       <p>{wording.noRecords}</p>
       {collection.kind === 'plain' && collection.can.create && isWritingOn.value && (
         <p>
-          <button type="button" onClick={openForm}>
+          <button type="button" aria-keyshortcuts="n" onClick={openForm}>
             {wording.createFirst}
           </button>
         </p>

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useId, useMemo, useState } from 'preact/hooks';
 import { schema } from '../../app/session-state.ts';
+import { useTabDraft } from '../../app/tab-drafts.ts';
 import { leadsToOne, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
 import { ExpressionField, IssueList } from '../../editor/expression-editor.tsx';
 import { type PolicyTools, useCodeField, usePolicyTools } from '../../editor/load-editor.ts';
@@ -38,9 +39,11 @@ export function FilterBar({ collection, filter, problem, onFilter }: FilterBarPr
         ) : (
           <PlainFilter {...{ text, setText, problem }} onUse={() => setIsUsed(true)} />
         )}
-        <button type="submit">{wording.applyFilter}</button>
+        <button type="submit" aria-keyshortcuts="Enter">
+          {wording.applyFilter}
+        </button>
         {filter !== '' && (
-          <button type="button" onClick={() => onFilter('')}>
+          <button type="button" aria-keyshortcuts="Shift+f" onClick={() => onFilter('')}>
             {wording.clearFilter}
           </button>
         )}
@@ -53,6 +56,7 @@ export function FilterBar({ collection, filter, problem, onFilter }: FilterBarPr
       <details class="builder">
         <summary aria-keyshortcuts="b">{wording.buildFilter}</summary>
         <TermForm
+          key={collection.name}
           collection={collection}
           onTerm={(term) =>
             onFilter(filter === '' ? term : termsOf(filter) ? `${filter} and ${term}` : `(${filter}) and ${term}`)
@@ -130,6 +134,7 @@ function TermList({ terms, onFilter }: TermListProps): JSX.Element | null {
           <button
             type="button"
             aria-label={`${wording.removeTerm}: ${term}`}
+            aria-keyshortcuts="-"
             onClick={() => onFilter(terms.toSpliced(i, 1).join(' and '))}
           >
             ×
@@ -145,14 +150,21 @@ interface TermFormProps {
   readonly onTerm: (term: string) => void;
 }
 
+/** A part of a filter before it is added; what is undefined is the first of its choices. */
+interface TermDraft {
+  readonly name?: string;
+  readonly operator?: string;
+  readonly value?: string;
+}
+const NO_TERM: TermDraft = {};
+
 function TermForm({ collection, onTerm }: TermFormProps): JSX.Element {
   const members: readonly (ServedField | ServedRelation)[] = [
     ...collection.fields,
     ...collection.relations.filter(leadsToOne),
   ];
-  const [name, setName] = useState(members[0]!.name);
-  const [operator, setOperator] = useState('=');
-  const [value, setValue] = useState('');
+  const [draft, setDraft] = useTabDraft(`term:${collection.name}`, NO_TERM);
+  const { name, operator = '=', value = '' } = draft;
   const member = members.find((each) => each.name === name) ?? members[0]!;
   const operators = operatorsFor(member);
   const used = operators.includes(operator) ? operator : operators[0]!;
@@ -161,11 +173,12 @@ function TermForm({ collection, onTerm }: TermFormProps): JSX.Element {
       onSubmit={(event) => {
         event.preventDefault();
         onTerm(termOf(member, used, value));
+        setDraft(NO_TERM);
       }}
     >
       <label>
         {wording.field}
-        <select value={member.name} onChange={(event) => setName(event.currentTarget.value)}>
+        <select value={member.name} onChange={(event) => setDraft({ ...draft, name: event.currentTarget.value })}>
           {members.map((each) => (
             <option key={each.name}>{each.name}</option>
           ))}
@@ -173,7 +186,7 @@ function TermForm({ collection, onTerm }: TermFormProps): JSX.Element {
       </label>
       <label>
         {wording.operator}
-        <select value={used} onChange={(event) => setOperator(event.currentTarget.value)}>
+        <select value={used} onChange={(event) => setDraft({ ...draft, operator: event.currentTarget.value })}>
           {operators.map((each) => (
             <option key={each}>{each}</option>
           ))}
@@ -183,10 +196,12 @@ function TermForm({ collection, onTerm }: TermFormProps): JSX.Element {
         // biome-ignore lint/a11y/noLabelWithoutControl: the part is a control
         <label>
           {wording.value}
-          <TermValue member={member} value={value} onValue={setValue} />
+          <TermValue member={member} value={value} onValue={(text) => setDraft({ ...draft, value: text })} />
         </label>
       )}
-      <button type="submit">{wording.addTerm}</button>
+      <button type="submit" aria-keyshortcuts="Control+Enter">
+        {wording.addTerm}
+      </button>
     </form>
   );
 }

@@ -40,7 +40,7 @@ export interface Selection {
 }
 
 export function RecordGrid(props: RecordGridProps): JSX.Element {
-  const { collection, columns, records, hasMore, selection, onOpen } = props;
+  const { collection, columns, records, hasMore, selection, sort, onOpen, onSort } = props;
   const box = useRef<HTMLDivElement>(null);
   const rowHeight = ROW_HEIGHTS[density.value];
   const { rows, focus, move } = useFocusedRows(box, props, rowHeight);
@@ -55,6 +55,8 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
     if (event.key === 'Enter' && isEditable) setEditing(focus);
     else if ((event.key === 'Enter' || event.key === 'o') && record !== undefined) onOpen(record);
     else if (event.key === ' ' && record !== undefined) selection.toggle(String(record.id));
+    else if (event.key === 'S' && columns[column] !== undefined)
+      onSort(nextSort(keysOf(sort), columns[column].name, false));
     else if (step === undefined) return;
     else move(row + step[0], column + step[1]);
     event.preventDefault();
@@ -140,7 +142,7 @@ const cellAt = (box: HTMLElement | null, [row, column]: CellPlace): HTMLElement 
   box?.querySelector<HTMLElement>(`[data-cell="${row}-${column}"]`);
 
 function HeaderRow({ collection, columns, sort, selection, onSort }: RecordGridProps): JSX.Element {
-  const keys = sort === '' ? [] : sort.split(',');
+  const keys = keysOf(sort);
   return (
     <div class="header" role="rowgroup">
       <div class="row" role="row" aria-rowindex={1}>
@@ -148,6 +150,7 @@ function HeaderRow({ collection, columns, sort, selection, onSort }: RecordGridP
           <input
             type="checkbox"
             aria-label={wording.selectAll}
+            aria-keyshortcuts="a"
             checked={selection.isWhole}
             onChange={selection.toggleAll}
           />
@@ -172,6 +175,8 @@ function HeaderRow({ collection, columns, sort, selection, onSort }: RecordGridP
     </div>
   );
 }
+
+const keysOf = (sort: string): readonly string[] => (sort === '' ? [] : sort.split(','));
 
 /** Ascending, descending, none. With Shift the other keys stay. */
 function nextSort(keys: readonly string[], name: string, isAdded: boolean): string {

@@ -11,6 +11,7 @@ import type { ShownProblem } from '../../data/problem-words.ts';
 import type { ServedCollection, ServedRelation } from '../../data/schema-answer.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
+import { copyText } from '../../parts/copy-text.ts';
 import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
@@ -134,7 +135,7 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
             {wording.why}
           </a>
         )}
-        <button type="button" aria-keyshortcuts="c" onClick={() => void copyAddress()}>
+        <button type="button" aria-keyshortcuts="c" onClick={() => void copyText(location.href)}>
           {wording.copyLink}
         </button>
         <button type="button" aria-keyshortcuts="x" onClick={onClose}>
@@ -237,11 +238,6 @@ function headingOf({ title }: ServedCollection, record: StudioRecord): string {
   return typeof value === 'string' && value !== '' ? value : String(record.id);
 }
 
-async function copyAddress(): Promise<void> {
-  await navigator.clipboard.writeText(location.href);
-  showToast(wording.copied);
-}
-
 interface MissingRecordProps {
   readonly problem: ShownProblem;
   readonly onClose: () => void;
@@ -251,7 +247,7 @@ function MissingRecord({ problem, onClose }: MissingRecordProps): JSX.Element {
   return (
     <>
       {problem.status === 404 ? <p class="empty">{wording.recordMissing}</p> : <ProblemNote problem={problem} />}
-      <button type="button" onClick={onClose}>
+      <button type="button" aria-keyshortcuts="x" onClick={onClose}>
         {wording.close}
       </button>
     </>

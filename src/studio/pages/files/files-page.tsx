@@ -7,6 +7,7 @@ import { showToast } from '../../app/toasts.tsx';
 import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service, transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { copyText } from '../../parts/copy-text.ts';
 import { FileUpload } from '../../parts/file-upload.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
@@ -90,8 +91,7 @@ function FileCard({ file }: { readonly file: StoredFile }): JSX.Element {
     try {
       const path = `/api/files/${encodeURIComponent(id)}/link`;
       const { url } = await transport.json<{ readonly url: string }>(path, { method: 'POST' });
-      await navigator.clipboard.writeText(url);
-      showToast(wording.linkCopied);
+      await copyText(url, wording.linkCopied);
     } catch (error) {
       showToast(noteProblem(error).text);
     }

@@ -1,7 +1,7 @@
 /** The form of a key, and its secret, which is shown once. */
 import type { JSX } from 'preact';
 import { schema } from '../../app/session-state.ts';
-import { showToast } from '../../app/toasts.tsx';
+import { copyText } from '../../parts/copy-text.ts';
 import { CreateForm } from '../../parts/create-form.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { wording } from '../../wording.ts';
@@ -112,14 +112,10 @@ export function SecretDialog({ issued: { data, secret }, onClose }: SecretDialog
         {secret}
       </pre>
       <div class="actions">
-        <button
-          type="button"
-          class="primary"
-          onClick={() => void navigator.clipboard.writeText(secret).then(() => showToast(wording.copied))}
-        >
+        <button type="button" class="primary" aria-keyshortcuts="c" onClick={() => void copyText(secret)}>
           {wording.copy}
         </button>
-        <button type="button" onClick={onClose}>
+        <button type="button" aria-keyshortcuts="Escape" onClick={onClose}>
           {wording.close}
         </button>
       </div>

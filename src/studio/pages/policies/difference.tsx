@@ -5,6 +5,7 @@ import { loadSession, noteProblem, schema } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { copyText } from '../../parts/copy-text.ts';
 import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
@@ -82,12 +83,7 @@ export function DraftActions(): JSX.Element {
           {isAsking ? wording.comparing : wording.compare}
         </button>
         <SaveButton text={text} isReady={isChanged && state !== undefined && 'difference' in state} onProblem={note} />
-        <button
-          type="button"
-          aria-keyshortcuts="c"
-          disabled={!isChanged}
-          onClick={() => void navigator.clipboard.writeText(text).then(() => showToast(wording.copied))}
-        >
+        <button type="button" aria-keyshortcuts="c" disabled={!isChanged} onClick={() => void copyText(text)}>
           {wording.copyFile}
         </button>
         <button type="button" aria-keyshortcuts="Shift+d" disabled={!isChanged} onClick={dropDraft}>

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { schema } from '../../app/session-state.ts';
 import { ExpressionEditor } from '../../editor/expression-editor.tsx';
+import { forgetInputs, keepInputs, restoreInputs } from '../../parts/kept-inputs.ts';
 import { wording } from '../../wording.ts';
 import { RoleChoice } from '../users/role-choice.tsx';
 import type { DraftedSet, EditedRule, RuleChanges } from './drafted-set.ts';
@@ -45,7 +47,9 @@ export function RuleList({ collection, set, drafted: { shown, change } }: RuleLi
           </li>
         ))}
       </ol>
-      {change !== undefined && <NewRule change={change} />}
+      {change !== undefined && (
+        <NewRule key={`${collection} ${set.name}`} of={`${collection} ${set.name}`} change={change} />
+      )}
     </div>
   );
 }
@@ -113,17 +117,32 @@ function RuleCondition({ collection, set, rule, number }: RuleConditionProps): J
 /** The condition of a new rule, until a person writes another one. */
 const NEVER_RULE = 'false';
 
-function NewRule({ change }: { readonly change: RuleChanges }): JSX.Element {
+interface NewRuleProps {
+  /** The collection and the set that get the rule. */
+  readonly of: string;
+  readonly change: RuleChanges;
+}
+
+function NewRule({ of, change }: NewRuleProps): JSX.Element {
+  const draft = `rule:${of}`;
+  const shownForm = useRef<HTMLFormElement>(null);
+  useLayoutEffect(() => {
+    const isKept = restoreInputs(draft, shownForm.current!);
+    if (isKept) shownForm.current!.closest('details')!.open = true;
+  }, []);
   return (
     <details class="new-rule">
       <summary aria-keyshortcuts="n">{wording.newRule}</summary>
       <form
+        ref={shownForm}
+        onInput={(event) => keepInputs(draft, event.currentTarget)}
         onSubmit={(event) => {
           event.preventDefault();
           const form = event.currentTarget;
           const given = new FormData(form);
           const roles = given.getAll('roles').map(String);
           change.add({ roles, ...((roles.length === 0 || given.has('condition')) && { when: NEVER_RULE }) });
+          forgetInputs(draft);
           form.reset();
           form.closest('details')!.open = false;
         }}

@@ -60,7 +60,11 @@ export function RuleOutcome({ collection, set, drafted }: RuleOutcomeProps): JSX
             {wording.anyCell}
           </button>
         )}
-        <a class="button" href={pathTo('why', question.collection, { ...question, collection: undefined })}>
+        <a
+          class="button"
+          href={pathTo('why', question.collection, { ...question, collection: undefined })}
+          aria-keyshortcuts="w"
+        >
           {wording.why}
         </a>
       </div>

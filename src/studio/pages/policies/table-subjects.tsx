@@ -151,7 +151,9 @@ function AddSubject({ name, label, hint, onAdd }: AddSubjectProps): JSX.Element 
           </span>
         )}
       </label>
-      <button type="submit">{wording.addTerm}</button>
+      <button type="submit" aria-keyshortcuts="Enter">
+        {wording.addTerm}
+      </button>
     </form>
   );
 }

@@ -89,7 +89,9 @@ function AccountSearch({ text }: { readonly text: string }): JSX.Element {
         {wording.emailBegins}
         <input key={text} name="search" type="search" aria-keyshortcuts="/" defaultValue={text} />
       </label>
-      <button type="submit">{wording.applyFilter}</button>
+      <button type="submit" aria-keyshortcuts="Enter">
+        {wording.applyFilter}
+      </button>
     </form>
   );
 }

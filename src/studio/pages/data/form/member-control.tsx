@@ -198,6 +198,7 @@ function LinksControl(props: RelationControlProps): JSX.Element {
               type="button"
               class="unlink"
               disabled={isForbidden}
+              aria-keyshortcuts="-"
               aria-label={`${wording.removeTerm}: ${titles[each] ?? known[each] ?? each}`}
               onClick={() => onDraft(ids.filter((other) => other !== each))}
             >

@@ -107,7 +107,7 @@ function FormActions({ isDisabled, onCancel }: FormActionsProps): JSX.Element {
       <button type="submit" class="primary" aria-keyshortcuts="Control+Enter" disabled={isDisabled}>
         {wording.save}
       </button>
-      <button type="button" onClick={onCancel}>
+      <button type="button" aria-keyshortcuts="Control+Shift+x" onClick={onCancel}>
         {wording.cancel}
       </button>
     </div>
