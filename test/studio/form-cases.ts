@@ -297,5 +297,51 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       await studio.until('.record dl');
       expect((await read(id)).title).toBe('Online');
     });
+
+    test('each kind of error is in words, at its field or with its request, and the form stays', async () => {
+      const id = await create('With errors');
+      await openEdit(id);
+      await studio.fill({ title: 'Without errors' });
+      await studio.page.evaluate('globalThis.answered = fetch');
+      const kinds: readonly (readonly [status: number, code: string, pointer?: string])[] = [
+        [400, 'invalid_body'],
+        [403, 'forbidden', '/data/title'],
+        [404, 'not_found'],
+        [409, 'conflict', '/data/title'],
+        [413, 'body_too_large'],
+        [422, 'validation_failed', '/data/title'],
+        [428, 'precondition_required'],
+        [429, 'rate_limited'],
+        [500, 'internal_error'],
+        [503, 'unavailable'],
+      ];
+      for (const [status, code, pointer] of kinds) {
+        const detail = `The answer of ${code}.`;
+        const problem = {
+          type: 'about:blank',
+          title: code,
+          status,
+          code,
+          detail,
+          request_id: `request-of-${code}`,
+          ...(pointer !== undefined && { errors: [{ pointer, code, detail }] }),
+        };
+        const response = `new Response(${JSON.stringify(JSON.stringify(problem))}, {
+          status: ${status}, headers: { 'Content-Type': 'application/problem+json' } })`;
+        await studio.page.evaluate(
+          `globalThis.fetch = async (...asked) => asked[1]?.method === 'PATCH' ? ${response} : answered(...asked)`,
+        );
+        await save();
+        await studio.page.until(`document.querySelector('.record-form').textContent.includes('request-of-${code}')`);
+        const shown = pointer === undefined ? '.record-form .problem p' : '.record-form .field-problem';
+        expect([code, (await studio.texts(shown))[0]]).toEqual([code, detail]);
+        expect(await studio.page.evaluate(`document.querySelector('[name=title]').value`)).toBe('Without errors');
+        expect([code, await studio.faults()]).toEqual([code, []]);
+      }
+      await studio.page.evaluate('globalThis.fetch = answered');
+      await save();
+      await studio.until('.record dl');
+      expect((await read(id)).title).toBe('Without errors');
+    });
   });
 }

@@ -142,7 +142,8 @@ function inBrowser(service: TestService): void {
         data: {
           title: `Document ${i}`,
           score: i,
-          body: i === 0 ? 'javascript:alert(1)' : '<img src=x onerror=alert(1)>',
+          body:
+            i === 0 ? 'javascript:alert(1)' : i === 99 ? 'https://example.org/?a=1&b' : '<img src=x onerror=alert(1)>',
         },
       }));
       for (const round of [1, 2])
@@ -195,6 +196,11 @@ function inBrowser(service: TestService): void {
       expect(
         await studio.page.evaluate(`document.querySelectorAll('.grid img, .grid a[href^="javascript"]').length`),
       ).toBe(0);
+      expect(
+        await studio.page.evaluate(
+          `[...document.querySelectorAll('.grid a[href^="http"]')].map(({ href, rel, target }) => [href, rel, target])[0]`,
+        ),
+      ).toEqual(['https://example.org/?a=1&b', 'noopener noreferrer', '_blank']);
       // A right-to-left text ends at the left of its cell, and begins at the right.
       const gaps = `(() => {
         const cell = document.querySelector('.rows [data-cell="0-0"]');

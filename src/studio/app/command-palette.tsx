@@ -2,9 +2,9 @@
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { wording } from '../en.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { OptionList } from '../parts/option-list.tsx';
-import { wording } from '../wording.ts';
 import { areKeysShown } from './key-list.tsx';
 import { address, goTo, pathTo } from './page-address.ts';
 import { isActionOn, pageActions, runAction, shownShortcut } from './page-keys.ts';

@@ -1,8 +1,8 @@
 /** The keys of the studio, and the list that `?` shows. */
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { wording } from '../en.ts';
 import { Dialog } from '../parts/dialog.tsx';
-import { wording } from '../wording.ts';
 import { goTo, pathTo } from './page-address.ts';
 import { isTyping, openDialog, pageActions, pressPageKey, shortcutOf, shownShortcut } from './page-keys.ts';
 import { openPages } from './page-list.ts';

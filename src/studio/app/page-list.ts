@@ -1,5 +1,6 @@
 /** The pages of the navigation. A page is here once it is whole. */
 import type { ComponentType } from 'preact';
+import { wording } from '../en.ts';
 import { ApiPage } from '../pages/api/api-page.tsx';
 import { AsPage } from '../pages/as/as-page.tsx';
 import { AuditPage } from '../pages/audit/audit-page.tsx';
@@ -12,7 +13,6 @@ import { TestsPage } from '../pages/tests/tests-page.tsx';
 import { UsersPage } from '../pages/users/users-page.tsx';
 import { WhoPage } from '../pages/who/who-page.tsx';
 import { WhyPage } from '../pages/why/why-page.tsx';
-import { wording } from '../wording.ts';
 import { isAdminHere } from './session-state.ts';
 
 export interface StudioPage {

@@ -1,7 +1,7 @@
 /** The way to the service's own page of the sign-in, which knows second factors, passkeys and providers, and back. */
 import type { JSX } from 'preact';
+import { wording } from '../en.ts';
 import { Dialog } from '../parts/dialog.tsx';
-import { wording } from '../wording.ts';
 import { isOwnMachine } from './preferences.ts';
 import { hasEnded } from './session-state.ts';
 

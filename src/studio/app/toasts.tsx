@@ -1,7 +1,7 @@
 /** Short messages about what was done; an undo beside them where there is one. */
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 
 interface Toast {
   readonly id: number;

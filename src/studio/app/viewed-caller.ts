@@ -1,6 +1,6 @@
 /** "View as": another caller, about whom the pages ask. The address holds it, and nothing is written meanwhile. */
 import { computed } from '@preact/signals';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 import { address, VIEWED_KEY } from './page-address.ts';
 import { isEditingOn } from './preferences.ts';
 import { isAdminHere } from './session-state.ts';

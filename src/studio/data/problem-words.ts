@@ -1,6 +1,6 @@
 /** Errors in the words of people: the problem of the service, or a lost connection. */
 import { isBylawError } from '../../client/client.ts';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 
 export interface ShownProblem {
   readonly text: string;

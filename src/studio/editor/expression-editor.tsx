@@ -1,7 +1,7 @@
 /** A field for one expression: errors as a person types, completion, and the canonical form. */
 import type { JSX } from 'preact';
 import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 import type { CodeField } from './code-field.ts';
 import { type PolicyTools, useCodeField, usePolicyTools } from './load-editor.ts';
 import type { PolicyIssue, PolicyPlace } from './policy-tools.ts';

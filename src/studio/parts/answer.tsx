@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { noteProblem } from '../app/session-state.ts';
 import type { ShownProblem } from '../data/problem-words.ts';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 import { ProblemNote } from './problem-note.tsx';
 
 /** Undefined until the first answer; then the newest one, also while a newer question is under way. */

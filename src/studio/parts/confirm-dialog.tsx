@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 import { Dialog } from './dialog.tsx';
 
 interface ConfirmDialogProps {

@@ -1,5 +1,5 @@
 import { showToast } from '../app/toasts.tsx';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 
 /** A message says how it went: a page of plain HTTP at another machine has no clipboard. */
 export async function copyText(text: string, done = wording.copied): Promise<void> {

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { noteProblem } from '../app/session-state.ts';
 import { service } from '../data/api-service.ts';
 import type { ShownProblem } from '../data/problem-words.ts';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 import { FileDrop } from './file-drop.tsx';
 import { ProblemNote } from './problem-note.tsx';
 

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { ShownProblem } from '../data/problem-words.ts';
-import { wording } from '../wording.ts';
+import { wording } from '../en.ts';
 import { copyText } from './copy-text.ts';
 
 interface ProblemNoteProps {

@@ -2,8 +2,8 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { address, pathTo } from '../../app/page-address.ts';
+import { wording } from '../../en.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
-import { wording } from '../../wording.ts';
 import { type ApiOperation, type ApiReference, fetchReference, matchingOperations } from './operation-list.ts';
 import { OperationView } from './operation-view.tsx';
 import { RequestConsole } from './request-console.tsx';

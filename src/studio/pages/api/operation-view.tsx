@@ -1,8 +1,8 @@
 /** The reference of one operation. */
 import type { JSX } from 'preact';
+import { wording } from '../../en.ts';
 import { ProseText } from '../../parts/prose-text.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { wording } from '../../wording.ts';
 import { type ApiOperation, type ApiReference, type ApiSchema, typeWordsOf } from './operation-list.ts';
 
 interface OperationViewProps {

@@ -5,9 +5,9 @@ import { hasEnded } from '../../app/session-state.ts';
 import { useTabDraft } from '../../app/tab-drafts.ts';
 import { greyReason } from '../../app/viewed-caller.ts';
 import { askWhy, type WhyExplanation, type WhyQuestion } from '../../data/why-question.ts';
+import { wording } from '../../en.ts';
 import { copyText } from '../../parts/copy-text.ts';
 import { greyed } from '../../parts/greyed.ts';
-import { wording } from '../../wording.ts';
 import { ExplanationView } from '../why/explanation-view.tsx';
 import type { ApiOperation, ApiParameter } from './operation-list.ts';
 import {
@@ -32,7 +32,7 @@ interface RequestDecision {
   readonly explanation: WhyExplanation;
 }
 
-const NO_VALUES: ConsoleRequest['values'] = {};
+const NO_PARAMETERS: ConsoleRequest['values'] = {};
 
 /** The draft of the form; requests of the sign-in, which have passwords, have none. */
 const draftNameOf = ({ method, path }: ApiOperation, part: string): string | undefined =>
@@ -40,7 +40,7 @@ const draftNameOf = ({ method, path }: ApiOperation, part: string): string | und
 
 export function RequestConsole({ operation }: { readonly operation: ApiOperation }): JSX.Element {
   const { parameters = [] } = operation;
-  const [values, setValues] = useTabDraft(draftNameOf(operation, 'values'), NO_VALUES);
+  const [values, setValues] = useTabDraft(draftNameOf(operation, 'values'), NO_PARAMETERS);
   const [body, setBody] = useTabDraft(draftNameOf(operation, 'body'), exampleOf(operation));
   const [file, setFile] = useState<File>();
   const [isSending, setSending] = useState(false);

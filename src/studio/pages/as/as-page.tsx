@@ -7,9 +7,9 @@ import { service } from '../../data/api-service.ts';
 import { askedAs } from '../../data/asked-caller.ts';
 import { askMatrix, type CellOutcome } from '../../data/matrix-question.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
+import { wording } from '../../en.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { wording } from '../../wording.ts';
 import { recordTitleOf } from '../data/form/reference-box.tsx';
 import type { StudioRecord } from '../data/record-query.ts';
 

@@ -5,9 +5,9 @@ import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { wording } from '../../en.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { wording } from '../../wording.ts';
 
 interface TrailEvent {
   readonly id: string;

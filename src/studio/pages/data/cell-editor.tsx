@@ -6,7 +6,7 @@ import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { isWritingOn } from '../../app/viewed-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 import { type FormDraft, type FormMember, formMembersOf, keepDraft } from './form/form-draft.ts';
 import { MemberControl } from './form/member-control.tsx';
 import { writeRecord } from './form/write-record.ts';

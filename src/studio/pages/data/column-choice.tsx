@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { changeQuery } from '../../app/page-address.ts';
 import { keep } from '../../app/preferences.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 import { setWidth, widthsOf } from './column-widths.ts';
 import { gridColumnsOf, type RecordSearch } from './record-query.ts';
 

@@ -7,7 +7,7 @@ import { leadsToOne, type ServedCollection, type ServedField, type ServedRelatio
 import { ExpressionField, IssueList } from '../../editor/expression-editor.tsx';
 import { type PolicyTools, useCodeField, usePolicyTools } from '../../editor/load-editor.ts';
 import type { PolicyPlace } from '../../editor/policy-tools.ts';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 import { operatorsFor, takesValue, termOf, termsOf } from './filter-terms.ts';
 
 interface FilterBarProps {

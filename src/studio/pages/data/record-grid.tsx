@@ -7,7 +7,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { density } from '../../app/preferences.ts';
 import { collectionNamed } from '../../app/session-state.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 import { CellEditor, editedMember } from './cell-editor.tsx';
 import { gridTracks, setWidth } from './column-widths.ts';
 import { useGridRows } from './grid-rows.ts';
@@ -56,7 +56,7 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
     else if ((event.key === 'Enter' || event.key === 'o') && record !== undefined) onOpen(record);
     else if (event.key === ' ' && record !== undefined) selection.toggle(String(record.id));
     else if (event.key === 'S' && columns[column] !== undefined)
-      onSort(nextSort(keysOf(sort), columns[column].name, false));
+      onSort(nextSort(sortKeys(sort), columns[column].name, false));
     else if (step === undefined) return;
     else move(row + step[0], column + step[1]);
     event.preventDefault();
@@ -142,7 +142,7 @@ const cellAt = (box: HTMLElement | null, [row, column]: CellPlace): HTMLElement 
   box?.querySelector<HTMLElement>(`[data-cell="${row}-${column}"]`);
 
 function HeaderRow({ collection, columns, sort, selection, onSort }: RecordGridProps): JSX.Element {
-  const keys = keysOf(sort);
+  const keys = sortKeys(sort);
   return (
     <div class="header" role="rowgroup">
       <div class="row" role="row" aria-rowindex={1}>
@@ -176,7 +176,7 @@ function HeaderRow({ collection, columns, sort, selection, onSort }: RecordGridP
   );
 }
 
-const keysOf = (sort: string): readonly string[] => (sort === '' ? [] : sort.split(','));
+const sortKeys = (sort: string): readonly string[] => (sort === '' ? [] : sort.split(','));
 
 /** Ascending, descending, none. With Shift the other keys stay. */
 function nextSort(keys: readonly string[], name: string, isAdded: boolean): string {

@@ -1,7 +1,7 @@
 /** Values as people read them. Null, empty and hidden look different, and say what they are. */
 import type { JSX } from 'preact';
 import { pathTo } from '../../app/page-address.ts';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 import type { StudioRecord } from './record-query.ts';
 import { WITHHELD } from './viewed-records.ts';
 
@@ -37,7 +37,7 @@ export function ValueText({ value, type }: ValueTextProps): JSX.Element {
   return <span dir="auto">{typeof value === 'object' ? JSON.stringify(value) : String(value)}</span>;
 }
 
-/** To the second in the zone of the browser; the exact value is the title. */
+/** To the minute in the zone of the browser; the exact value is the title. */
 function MomentText({ value }: { readonly value: string }): JSX.Element {
   const moment = new Date(value);
   const text = Number.isNaN(moment.getTime()) ? value : moment.toLocaleString(undefined, MOMENT_FORMAT);

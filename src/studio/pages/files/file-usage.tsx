@@ -1,8 +1,8 @@
 /** The bytes that the user stores, beside the quota. */
 import type { JSX } from 'preact';
 import { transport } from '../../data/api-service.ts';
+import { wording } from '../../en.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
-import { wording } from '../../wording.ts';
 
 interface FileUsage {
   readonly used: number;

@@ -1,10 +1,10 @@
 /** The state of the service, drawn for the time in which the page is open. */
 import type { JSX } from 'preact';
 import type { ServiceStatus } from '../../../service-status.ts';
+import { wording } from '../../en.ts';
 import { LineChart } from '../../parts/line-chart.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { wording } from '../../wording.ts';
 import { requestsPerSecond, slowestOf, type TimedStatus, useStatus } from './status-answer.ts';
 
 export function HealthPage(): JSX.Element {

@@ -1,10 +1,10 @@
 /** The form of a key, and its secret, which is shown once. */
 import type { JSX } from 'preact';
 import { schema } from '../../app/session-state.ts';
+import { wording } from '../../en.ts';
 import { copyText } from '../../parts/copy-text.ts';
 import { CreateForm } from '../../parts/create-form.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { wording } from '../../wording.ts';
 import { RoleChoice } from '../users/role-choice.tsx';
 import { createKey, type IssuedKey, type NewKey } from './key-requests.ts';
 

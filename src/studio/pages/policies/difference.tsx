@@ -5,10 +5,11 @@ import { loadSession, noteProblem, schema } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { transport } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { wording } from '../../en.ts';
 import { copyText } from '../../parts/copy-text.ts';
 import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { wording } from '../../wording.ts';
+import { filePatch } from './file-patch.ts';
 import { draftedText, dropDraft, editWhole, isDrafted } from './policy-draft.ts';
 
 interface CallerChange {
@@ -62,6 +63,9 @@ function useDifference(text: string | undefined) {
   return { state, isAsking, compare, note: (problem: ShownProblem): void => setState({ problem }) };
 }
 
+/** As `bylaw init` names it. */
+const PATCHED_FILE = 'bylaw.yaml';
+
 export function DraftActions(): JSX.Element {
   const served = schema.value!;
   const text = draftedText(served);
@@ -85,6 +89,14 @@ export function DraftActions(): JSX.Element {
         <SaveButton text={text} isReady={isChanged && state !== undefined && 'difference' in state} onProblem={note} />
         <button type="button" aria-keyshortcuts="c" disabled={!isChanged} onClick={() => void copyText(text)}>
           {wording.copyFile}
+        </button>
+        <button
+          type="button"
+          aria-keyshortcuts="p"
+          disabled={!isChanged}
+          onClick={() => void copyText(filePatch(PATCHED_FILE, served.text ?? '', text))}
+        >
+          {wording.copyPatch}
         </button>
         <button type="button" aria-keyshortcuts="Shift+d" disabled={!isChanged} onClick={dropDraft}>
           {wording.dropDraft}

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { address, goTo, pathTo } from '../../app/page-address.ts';
 import { collectionNamed, schema } from '../../app/session-state.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 import { DraftActions } from './difference.tsx';
 import { useDraftedSet } from './drafted-set.ts';
 import { RuleList } from './rule-list.tsx';

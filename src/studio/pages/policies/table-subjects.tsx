@@ -6,7 +6,7 @@ import { schema } from '../../app/session-state.ts';
 import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 import { recordTitleOf } from '../data/form/reference-box.tsx';
 import type { StudioRecord } from '../data/record-query.ts';
 import { dataOf, sampleData } from './made-up-data.ts';

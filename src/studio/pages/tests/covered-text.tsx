@@ -1,6 +1,6 @@
 /** The text of the rules, painted by the values that tests gave each comparison. */
 import type { JSX } from 'preact';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 import type { CoveredLeaf, CoveredPolicy } from './test-answer.ts';
 
 type Cover = 'seen' | 'partly' | 'unseen';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
+import { wording } from '../../en.ts';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { wording } from '../../wording.ts';
 import { CoveredText } from './covered-text.tsx';
 import type { CoveredLeaf, CoveredPolicy, RuleMutant, TestAnswer, TestResult } from './test-answer.ts';
 

@@ -4,9 +4,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { noteProblem, schema } from '../../app/session-state.ts';
 import { keepTabDraft, keptTabDraft } from '../../app/tab-drafts.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { wording } from '../../en.ts';
 import { FileDrop } from '../../parts/file-drop.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { wording } from '../../wording.ts';
 import { fetchProjectTests, runHere, runOnService, type TestAnswer, TestTextErrors } from './test-answer.ts';
 import { TestResults } from './test-results.tsx';
 

@@ -4,11 +4,11 @@ import { useState } from 'preact/hooks';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { greyReason } from '../../app/viewed-caller.ts';
+import { wording } from '../../en.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { CreateForm } from '../../parts/create-form.tsx';
 import { greyed } from '../../parts/greyed.ts';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { wording } from '../../wording.ts';
 import { RoleChoice } from './role-choice.tsx';
 import { fetchInvitations, type Invitation, invite, removeInvitation } from './user-requests.ts';
 

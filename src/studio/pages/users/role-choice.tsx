@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { schema } from '../../app/session-state.ts';
-import { wording } from '../../wording.ts';
+import { wording } from '../../en.ts';
 
 interface RoleChoiceProps {
   readonly chosen: readonly string[];

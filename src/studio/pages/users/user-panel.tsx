@@ -6,11 +6,11 @@ import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { greyReason } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { wording } from '../../en.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { wording } from '../../wording.ts';
 import { RoleChoice } from './role-choice.tsx';
 import { type Account, type AccountSession, actOn, endSessionsOf, sessionsOf, setRoles } from './user-requests.ts';
 

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import { pathTo } from '../../app/page-address.ts';
 import type { ExplainedLeaf, ExplainedRule, WhyExplanation, WhyQuestion } from '../../data/why-question.ts';
+import { wording } from '../../en.ts';
 import { ProseText } from '../../parts/prose-text.tsx';
 import { TableHead } from '../../parts/table-head.tsx';
-import { wording } from '../../wording.ts';
 
 interface ExplanationViewProps {
   readonly question: WhyQuestion;

@@ -4,8 +4,8 @@ import { address, goTo, pathTo } from '../../app/page-address.ts';
 import { collectionNamed, schema } from '../../app/session-state.ts';
 import { callerAskedAbout } from '../../app/viewed-caller.ts';
 import { askWhy, WHY_ACTIONS, type WhyQuestion } from '../../data/why-question.ts';
+import { wording } from '../../en.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
-import { wording } from '../../wording.ts';
 import { ExplanationView } from './explanation-view.tsx';
 
 export function WhyPage(): JSX.Element {

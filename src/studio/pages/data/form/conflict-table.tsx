@@ -2,9 +2,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
+import { wording } from '../../../en.ts';
 import { ProblemNote } from '../../../parts/problem-note.tsx';
 import { ScrollTable } from '../../../parts/scroll-table.tsx';
-import { wording } from '../../../wording.ts';
 import { gridColumnsOf, type StudioRecord } from '../record-query.ts';
 import { type OpenRecord, openRecord, type TaggedRecord } from '../record-reader.ts';
 import { ValueText } from '../value-text.tsx';

@@ -5,8 +5,8 @@ import type { Capability, RecordCapabilities } from '../../../../client/client.t
 import { noteProblem } from '../../../app/session-state.ts';
 import type { ShownProblem } from '../../../data/problem-words.ts';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
+import { wording } from '../../../en.ts';
 import { ProblemNote } from '../../../parts/problem-note.tsx';
-import { wording } from '../../../wording.ts';
 import type { StudioRecord } from '../record-query.ts';
 import type { TaggedRecord } from '../record-reader.ts';
 import { ConflictTable } from './conflict-table.tsx';

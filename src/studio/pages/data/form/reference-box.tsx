@@ -4,8 +4,8 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { collectionNamed } from '../../../app/session-state.ts';
 import { service } from '../../../data/api-service.ts';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
+import { wording } from '../../../en.ts';
 import { OptionList } from '../../../parts/option-list.tsx';
-import { wording } from '../../../wording.ts';
 import type { StudioRecord } from '../record-query.ts';
 
 interface ReferenceBoxProps {

@@ -4,7 +4,7 @@ import { noteProblem } from '../../../app/session-state.ts';
 import { showToast } from '../../../app/toasts.tsx';
 import { service } from '../../../data/api-service.ts';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
-import { wording } from '../../../wording.ts';
+import { wording } from '../../../en.ts';
 import { noteRecord } from '../record-events.ts';
 import { expandedNames, type StudioRecord } from '../record-query.ts';
 import type { TaggedRecord } from '../record-reader.ts';

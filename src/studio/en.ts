@@ -194,6 +194,7 @@ export const wording = {
   comparing: 'Comparing…',
   compareFirst: 'Look at what changes first.',
   copyFile: 'Copy the file',
+  copyPatch: 'Copy the patch',
   dropDraft: 'Discard the edits',
   saveSchema: 'Save and serve',
   wholeFile: 'The whole file',
