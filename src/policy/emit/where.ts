@@ -159,17 +159,20 @@ export class Printer {
     if (relation.kind === 'ancestors') {
       // From below, no record is found by a chain that goes on beyond the last that counts.
       const isBelow = this.#isHoisted(cond) && !cond.beyond && !this.#isOfRequest(cond);
-      return isBelow ? this.#anyOf(this.#below(cond, relation), cond) : this.#above(cond, relation);
+      return isBelow ? this.#anyOf(this.#below(cond, relation), cond, underOr) : this.#above(cond, relation);
     }
     if (relation.kind === 'elements') return this.#someValue(cond, underOr);
     const keyList = this.#listed?.has(cond) === false ? undefined : keyListOf(cond);
-    if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList), cond);
+    if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList), cond, underOr);
     const excluded = excludedKeysOf(cond);
-    if (excluded !== undefined) return this.#isLookedUp(cond) ? this.#each(cond, excluded) : this.#none(cond, excluded);
+    if (excluded !== undefined)
+      return this.#listed?.has(cond) === false ? this.#each(cond, excluded) : this.#none(cond, excluded);
     if (this.#isLookedUp(cond) && !this.#isOfJoin) return this.#lookUp(cond);
     // A list of few keys is found once, and leaves PostgreSQL no way to read it again for each row.
     if (!underOr && this.#listed?.has(cond) !== true) return this.#semiJoin(cond);
-    return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond), cond) : this.#semiJoin(cond, this.#fence(cond));
+    return this.#isHoisted(cond)
+      ? this.#anyOf(this.#hoisted(cond), cond, underOr)
+      : this.#semiJoin(cond, this.#fence(cond));
   }
 
   /** The related row of each row is looked up: PostgreSQL reads the related table neither as a whole nor first. */
@@ -224,10 +227,12 @@ export class Printer {
     return value && this.#places.of(value, false);
   }
 
-  #anyOf({ column, keys }: Keys, exists: Exists): Sql {
-    // An index may serve the array, which PostgreSQL compares key by key where none does.
-    const isHashed = (this.#isOfFound && isRoot(this.#nearest)) || this.#hashed?.has(exists) === true;
-    return isHashed ? sql`${column} IN (${keys})` : sql`${column} = ANY(ARRAY(${keys}))`;
+  #anyOf({ column, keys }: Keys, exists: Exists, underOr = true): Sql {
+    // An index may serve the array, which PostgreSQL compares key by key where none does, and expects to have ten elements.
+    const isJoined = this.#hashed !== undefined && (!underOr || this.#hashed.has(exists));
+    return isJoined || (this.#isOfFound && isRoot(this.#nearest))
+      ? sql`${column} IN (${keys})`
+      : sql`${column} = ANY(ARRAY(${keys}))`;
   }
 
   #part(item: Condition, underOr: boolean): Sql {
@@ -461,7 +466,7 @@ export class Printer {
     return { of: outer, column: this.#column(outer), keys };
   }
 
-  /** The keys are found once: NOT IN is not true either where a key, or the column outside beside some key, is absent. */
+  /** The keys are found once, and are so few that memory holds them: NOT IN is not true either where a key, or the column outside beside some key, is absent. */
   #none(exists: Exists, list: KeyList): Sql {
     const { item, own, outer, rest } = list;
     const isTested = (column: ColumnRef): boolean =>
@@ -473,9 +478,13 @@ export class Printer {
     return isTested(outer) ? isNone : sql`(${column} IS NULL OR ${isNone})`;
   }
 
-  /** Each alternative has an index of its own. */
+  /** Each alternative has an index of its own, or is a test of the row outside, by which no join finds rows. */
   #each(exists: Exists, { item, rest }: KeyList): Sql {
-    const parts = alternativesOf(item).map((part) => this.#lookUp({ ...exists, condition: and([part, ...rest]) }));
+    const parts = alternativesOf(item).map((part) => {
+      const each = { ...exists, condition: and([part, ...rest]) };
+      const isJoined = this.#hashed !== undefined && part.kind !== 'null';
+      return isJoined ? this.#semiJoin(each, this.#fence(each)) : this.#lookUp(each);
+    });
     return parts.length === 1 ? parts[0]! : sql`(${join(parts, ' AND ')})`;
   }
 
@@ -492,9 +501,12 @@ export class Printer {
     if (condition.kind === 'const' && condition.value) return guards;
     const around = this.#nearest;
     this.#nearest = source.id;
+    // The index of a list would be searched for every key of it.
+    const isOfList = (item: Condition): boolean =>
+      nodesOf(item).some((node) => node.kind === 'exists' && this.#isHoisted(node));
     const printed = conjunctsOf(condition).map((item) => {
       const part = this.#part(item, underOr);
-      return isByKey && isServedAlone(item, exists) ? tested(part) : part;
+      return isByKey && (isServedAlone(item, exists) || isOfList(item)) ? tested(part) : part;
     });
     this.#nearest = around;
     return [...guards, ...printed];

@@ -64,10 +64,11 @@ describe('a list rule over related rows', () => {
   });
 
   it('lets no other index than that of the key find the looked-up rows, but one of both columns', () => {
-    const lookedUp = (unique: string, rule = 'any(@record.tasks as k, k.owner = @request.auth.id and k.rank > 3)') => {
+    const rule = 'any(@record.tasks as k, k.owner = @request.auth.id and k.rank > 3)';
+    const lookedUp = (unique: string, asked = rule) => {
       const { catalog: made } = readSchemaCatalog(`
 collections:
-  users: { relations: { tasks: { kind: has_many, collection: tasks, via: owner } } }
+  users: { fields: { level: { type: string, index: true } }, relations: { tasks: { kind: has_many, collection: tasks, via: owner } } }
   folders: { relations: { tasks: { kind: has_many, collection: tasks, via: folder } } }
   tasks:
     fields: { open: bool, rank: { type: int, index: true } }
@@ -76,9 +77,9 @@ collections:
       owner: { kind: belongs_to, collection: users${unique} }
       next: { kind: belongs_to, collection: tasks }
 `);
-      const policy = compile(rule, { catalog: made!, collection: 'folders', action: 'list' });
+      const policy = compile(asked, { catalog: made!, collection: 'folders', action: 'list' });
       return decide({ rules: [policy], request: REQUEST })
-        .lookingUp((_table, _count, isOfRequest) => isOfRequest)
+        .lookingUp((table, _count, isOfRequest) => isOfRequest || table === 'users')
         .where('t').text;
     };
     const rows = 'EXISTS (SELECT 1 FROM "tasks" AS "t_1" WHERE "t_1"."folder_id" = "t"."id"';
@@ -89,6 +90,11 @@ collections:
     const ofCaller = 'any(@record.tasks as k, any(@request.auth.tasks as o, o.next = k.next))';
     const list = 'SELECT "t_2"."next_id" FROM "tasks" AS "t_2" WHERE "t_2"."owner_id" = $1::uuid';
     expect(lookedUp('', ofCaller)).toBe(`${rows} AND ("t_1"."next_id" = ANY(ARRAY(${list}))) IS TRUE OFFSET 0)`);
+    // Such an index would be searched for each key of the list.
+    const levels = `SELECT "t_2"."id" FROM "users" AS "t_2" WHERE "t_2"."level" = 'a'::text`;
+    expect(lookedUp('', 'any(@record.tasks as k, k.owner.level = "a")')).toBe(
+      `${rows} AND ("t_1"."owner_id" = ANY(ARRAY(${levels}))) IS TRUE OFFSET 0)`,
+    );
   });
 
   it('has lists of the keys that are few, within the rows that are looked up', () => {
@@ -130,6 +136,19 @@ collections:
     expect(textBy('none')).not.toContain(' IN (');
   });
 
+  it('joins the rows of lists where all records are read, but for those under `or`, which an index may serve', () => {
+    const textOf = (...rules: readonly string[]) =>
+      permitOf(...rules)
+        .lookingUp(
+          () => true,
+          () => false,
+        )
+        .where('t').text;
+    const published = `SELECT "t_1"."id" FROM "documents" AS "t_1" WHERE "t_1"."status" = 'published'::text`;
+    expect(textOf(PUBLISHED)).toBe(`"t"."document_id" IN (${published})`);
+    expect(textOf(PUBLISHED, OWN)).toContain(` OR "t"."document_id" = ANY(ARRAY(${published}))`);
+  });
+
   it('tells the number of its keys by values of columns, through other lists', () => {
     const counts: (KeyCount | undefined)[] = [];
     permitOf(PUBLISHED, OF_OWN_DOCUMENT, OF_TEAM).lookingUp((_, count) => counts.push(count()) > 0);
@@ -169,9 +188,9 @@ collections:
   it('excludes keys of the caller that are found once, or looks up each alternative by an index of its own', () => {
     const rule = 'not any(@request.auth.memberships as m, m.team = @record.team)';
     const compiled = compile(rule, { catalog: catalog!, collection: 'documents', action: 'list' });
-    const none = decide({ rules: [compiled], request: REQUEST });
+    const excluding = decide({ rules: [compiled], request: REQUEST });
     const keys = 'SELECT "t_1"."team_id" FROM "members" AS "t_1" WHERE "t_1"."user_id" = $1::uuid';
-    expect(none.lookingUp().where('t').text).toBe(`"t"."team_id" NOT IN (${keys})`);
+    expect(excluding.lookingUp().where('t').text).toBe(`"t"."team_id" NOT IN (${keys})`);
     const lookedUp = (row: string, condition: string): string =>
       `NOT EXISTS (SELECT 1 FROM "members" AS "${row}" WHERE ${condition} OFFSET 0)`;
     const parts = [
@@ -179,7 +198,14 @@ collections:
       lookedUp('t_2', '"t_2"."user_id" = $2::uuid AND "t_2"."team_id" IS NULL'),
       lookedUp('t_3', '"t_3"."user_id" = $3::uuid AND "t"."team_id" IS NULL'),
     ];
-    expect(none.lookingUp(() => false).where('t').text).toBe(`(${parts.join(' AND ')})`);
+    expect(excluding.lookingUp(() => false).where('t').text).toBe(`(${parts.join(' AND ')})`);
+    // Memory may not hold many keys, and PostgreSQL would compare each record with all of them.
+    const none = () => false;
+    const [joined, ...tests] = parts;
+    const isJoined = joined!
+      .replace('("t_1"."user_id" = $1::uuid) IS TRUE', '"t_1"."user_id" = $1::uuid')
+      .replace(' OFFSET 0', '');
+    expect(excluding.lookingUp(none, none).where('t').text).toBe(`(${[isJoined, ...tests].join(' AND ')})`);
   });
 
   it('tests the parts that depend on no element once, before the elements', () => {
