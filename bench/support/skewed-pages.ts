@@ -260,6 +260,14 @@ const CASES: readonly Case[] = [
     filters: { sort: '-due_at' },
     best: `SELECT t.* FROM documents t WHERE ${isReadable('t')} ORDER BY t.due_at DESC, t.id LIMIT 21`,
   },
+  // The order begins in the middle of its index.
+  {
+    title: 'documents, score < 50, the highest first',
+    collection: 'documents',
+    filter: 'score < 50',
+    sort: '-score',
+    best: `SELECT t.* FROM documents t WHERE t.score < 50 AND ${isReadable('t')} ORDER BY t.score DESC, t.id LIMIT 21`,
+  },
   {
     title: 'comments but one, the newest first',
     collection: 'comments',

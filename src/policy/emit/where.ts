@@ -466,7 +466,10 @@ export class Printer {
     return { of: outer, column: this.#column(outer), keys };
   }
 
-  /** The keys are found once, and are so few that memory holds them: NOT IN is not true either where a key, or the column outside beside some key, is absent. */
+  /**
+   * The keys are found once, and are so few that memory holds them. NOT IN is not true either where a key, or the column
+   * outside beside some key, is absent.
+   */
   #none(exists: Exists, list: KeyList): Sql {
     const { item, own, outer, rest } = list;
     const isTested = (column: ColumnRef): boolean =>

@@ -174,6 +174,14 @@ function isLinkTest(part: Condition): part is LinkTestCondition {
   return isValueTest(condition, source.id) && isOfOneValue(condition) && condition.left.name === 'id';
 }
 
+/** An index on the column begins or ends with its value. */
+function isBoundOf(part: Condition, column: string): boolean {
+  if (part.kind !== 'test' || part.negated || OPERATORS[part.op].family !== 'order') return false;
+  const { left, right } = part;
+  const isOfRecord = left.kind === 'column' && left.source.id === RECORD.id && left.mask === undefined;
+  return isOfRecord && left.column === column && (right.kind === 'literal' || right.kind === 'slot');
+}
+
 /** Process-wide: no two lowered filters have one number. */
 let made = 0;
 
@@ -266,6 +274,13 @@ export class LoweredFilter {
   range(alias: string, column: string, visibility: Visibility): Where {
     const test = this.tested.get(column)!;
     return whereOf(test, { alias, inUnion: false, visibility, inTime: undefined, range: test });
+  }
+
+  /** The conjuncts between whose values a column lies. */
+  bounds(alias: string, column: string, visibility: Visibility): readonly Where[] {
+    return conjunctsOf(this.cond).flatMap((part) =>
+      isBoundOf(part, column) ? [whereOf(part, { alias, inUnion: false, visibility })] : [],
+    );
   }
 
   /** A text that contains the caller's rules is printed each time. */

@@ -385,6 +385,15 @@ export class AskedFilter {
     return this.#lowered.firsts(alias, visibility).map((where) => where.placed(valuesOf, visibility.tenant));
   }
 
+  /** The conditions of it between whose values the column lies. */
+  placedBounds<Request>(
+    alias: string,
+    column: string,
+    { valuesOf, visibility }: Pick<PlacedFilter<Request>, 'valuesOf' | 'visibility'>,
+  ) {
+    return this.#lowered.bounds(alias, column, visibility).map((where) => where.placed(valuesOf, visibility.tenant));
+  }
+
   /** The test of the column alone, as a range. */
   placedRange<Request>(alias: string, column: string, valuesOf: (request: Request) => Values): Sql {
     return this.#lowered.range(alias, column, this.#visibility).placed(valuesOf);

@@ -4,6 +4,7 @@
  * order. It serves all requests of the shape, so its statements are forms, which the values of each request fill.
  */
 import type { Permit } from '../../policy/access.ts';
+import type { Values } from '../../policy/emit/value-places.ts';
 import {
   type AskedFilter,
   equalityFilter,
@@ -12,6 +13,7 @@ import {
   type PlacedFilter,
 } from '../../policy/filters/filter.ts';
 import type { Row } from '../../policy/types.ts';
+import type { Visibility } from '../../policy/visibility.ts';
 import { join, Place, plannedFor, raw, type Sql, SqlForm, sql, tested } from '../../sql.ts';
 import {
   type AccessContext,
@@ -275,6 +277,11 @@ export class PagePlan {
   }
 }
 
+const valuesOfFilter =
+  (i: number) =>
+  ({ page }: PageValues): Values =>
+    page.filters[i]!.values;
+
 const centreValue =
   (i: number, name: 'lat' | 'lng' | 'cosine') =>
   ({ page }: PageValues): number =>
@@ -301,6 +308,7 @@ class PageStatements {
   readonly #related: readonly Sql[];
   /** Conditions without a column of the record, on which the rest of the statement waits. */
   readonly #first: readonly Sql[];
+  readonly #visibility: Visibility;
   /** The records that match besides the list rule, from the links where a filter requires some. */
   readonly #matching: RowSelection;
 
@@ -315,6 +323,7 @@ class PageStatements {
     const visibility = visibilityOf(isShort ? lookingUpIn(access) : access);
     this.#store = store;
     this.#access = access;
+    this.#visibility = visibility;
     this.#page = page;
     this.#tenant = tenant;
     this.#rule = page.rule.placed(({ page: { rule } }: PageValues) => rule).within(tenant);
@@ -325,8 +334,7 @@ class PageStatements {
     const ofAll = isGathered ? visibilityOf(lookingUpIn(access, undefined, store.pages.isHashed)) : visibility;
     const printed = (how: Partial<PlacedFilter<PageValues>>): readonly Sql[] =>
       filters.map((filter, i) => {
-        const valuesOf = ({ page: asked }: PageValues) => asked.filters[i]!.values;
-        return filter.placed('t', { visibility, inTime, valuesOf, range, ...how });
+        return filter.placed('t', { visibility, inTime, valuesOf: valuesOfFilter(i), range, ...how });
       });
     this.#filters = printed({ visibility: ofAll });
     const isByKeys = page.way?.kind === 'gathered' && page.way.by === 'keys';
@@ -350,7 +358,7 @@ class PageStatements {
     const target = ({ relation }: RelatedFilter, i: number): readonly Sql[] =>
       relation.kind === 'many_to_many' ? [isTargetReadable(listed, { relation, id: ids[i] })] : [];
     const firsts = (filter: AskedFilter, i: number): readonly Sql[] =>
-      filter.placedFirsts('t', { visibility, valuesOf: ({ page: asked }: PageValues) => asked.filters[i]!.values });
+      filter.placedFirsts('t', { visibility, valuesOf: valuesOfFilter(i) });
     this.#first = page.way === undefined ? [] : [...related.flatMap(target), ...filters.flatMap(firsts)];
     const link = linkFilterOf(related);
     const from = link === undefined ? -1 : related.indexOf(link);
@@ -451,14 +459,15 @@ class PageStatements {
         ORDER BY ${keyset.order}
         LIMIT ${most})`;
     };
-    const present = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
+    const isPresent = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
+    const within = [...isPresent, ...this.#bounds];
     const walked = halves?.present ?? keyset;
     const { columns } = walked;
     const conditions = [...this.#tests, ...others];
     const walk = (rows: number): WalkedRows | undefined =>
       rows === 0
         ? undefined
-        : { columns, most, rows, conditions, rule: this.#rule, ...this.#walkedIn(way.within, walked, present) };
+        : { columns, most, rows, conditions, rule: this.#rule, ...this.#walkedIn(way.within, walked, within) };
     const gathered = way.walk === 0 ? ids(this.#filters) : sql`(${walkedIds(walk(way.walk), [ids(this.#filters)])})`;
     // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
     const short = Math.min(way.walk, SHORT_WALK);
@@ -512,8 +521,17 @@ class PageStatements {
     }
     const { column } = within;
     const place = this.#page.filters.findIndex((filter) => filter.hasRange(column));
-    const valuesOf = ({ page: { filters } }: PageValues) => filters[place]!.values;
-    return { column, range: this.#page.filters[place]!.placedRange('t', column, valuesOf) };
+    return { column, range: this.#page.filters[place]!.placedRange('t', column, valuesOfFilter(place)) };
+  }
+
+  /** Parts of the filters between whose values the order of the page begins and ends. */
+  get #bounds(): readonly Sql[] {
+    const { filters, request, settled } = this.#page;
+    const first = request.sort?.[settled];
+    const column = first === undefined || isById(first) ? undefined : first.path.field?.column;
+    if (column === undefined) return [];
+    const visibility = this.#visibility;
+    return filters.flatMap((each, i) => each.placedBounds('t', column, { visibility, valuesOf: valuesOfFilter(i) }));
   }
 
   #placed(count: (page: AskedPage) => number): PlacedRows {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch, LookUp } from '../../../src/policy/branch.ts';
 import { compileFilter } from '../../../src/policy/filters/filter.ts';
+import { sortPathOf } from '../../../src/policy/filters/sort-path.ts';
 import { areFewLookUps } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
@@ -855,6 +856,37 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     };
     expect(await isPlanned({ [ann.id]: 0.02 })).toEqual([false, true, true]);
     expect(await isPlanned({ [editor.id]: 0.02 })).toEqual([false, false, false]);
+  });
+
+  it('a walk begins where the filter bounds its order', async () => {
+    const sorted = sortPathOf('status', 'notes', world.schema);
+    if (typeof sorted === 'string') throw new Error(sorted);
+    const texts: string[] = [];
+    const rows: Database['rows'] = (statement) => {
+      texts.push(statement.text);
+      return db.rows(statement);
+    };
+    const asked = async (filter: string, choosesWay: ChoosesWay) => {
+      const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
+      const records = createRecords(watched, world.schema, { choosesWay });
+      const { json } = await records.list(editor.ask('notes'), {
+        filter: compileFilter(filter, { catalog: world.schema, collection: 'notes', params: {} }).filter!,
+        sort: [{ path: sorted, descending: true }],
+        limit: 20,
+        offset: 0,
+      });
+      return `${json}`;
+    };
+    const gathered: ChoosesWay = () => ({ kind: 'gathered', by: 'filters', walk: 50 });
+    const walk = /FROM "notes" AS "t"\s+WHERE "t"."status" .+\s+ORDER BY .+\s+LIMIT 50/;
+    for (const filter of ['status < "review"', 'title != "t1" and "draft" <= status', 'not (status > "review")']) {
+      const shown = await asked(filter, () => undefined);
+      expect(JSON.parse(shown).length).toBeGreaterThan(0);
+      expect(await asked(filter, gathered), filter).toBe(shown);
+      expect(texts.at(-1), filter).toMatch(walk);
+    }
+    await asked('status != "review" or status < "review"', gathered);
+    expect(texts.at(-1)).not.toMatch(walk);
   });
 
   it('every way shows the same records in both directions, before and after a position', async () => {
