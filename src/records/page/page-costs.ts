@@ -137,7 +137,7 @@ export class Estimate {
       return least <= Math.min(MOST_FILTERED, links) ? ofFilters?.way : undefined;
     }
     const best = cheapest<Costed<FullWay>>([ofFilters, this.#ofOpaque, this.#ofAll]);
-    const cost = Math.min((this.#walked + this.#unordered) * this.#passed(), RANGE + links * LINKED);
+    const cost = Math.min((this.#walked + this.#unordered(this.#walked)) * this.#passed(), RANGE + links * LINKED);
     return this.#bounded({ cost, way: undefined }, best);
   }
 
@@ -209,10 +209,10 @@ export class Estimate {
     const passed = this.#passed(share, of !== undefined && 'tests' in of ? this.#lookedUp : this.#ruled);
     const isByKeys = way.kind === 'gathered' && way.by === 'keys';
     if (cost > this.#costOfAll(this.#table.rows * share, passed) && !isByKeys) return first.way;
-    const ordering = of === undefined ? this.#ordering : 0;
-    const most = this.#rowsWithin(cost / TRY - ordering, passed);
+    const most = (length: number): number =>
+      this.#rowsWithin(cost / TRY - (of === undefined ? this.#ordering(length) : 0), passed);
     const least = Math.min(USUAL_LENGTH, 2 * this.#question.most);
-    const bound = LENGTHS.find((each) => each <= most && each >= least);
+    const bound = LENGTHS.find((each) => each <= most(each) && each >= least);
     if (bound === undefined) return way;
     // Fewer rows would not fill the page even where half of them match.
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
@@ -231,8 +231,8 @@ export class Estimate {
     return rows * passed + Math.min(rows, this.#table.dead ?? 0) * FORMER;
   }
 
-  /** All rows of one value are read before the first of them is known. */
-  get #unordered(): number {
+  /** The rows that are read for so many in the order of the page: all of one value before the first of them is known. */
+  #unordered(most: number): number {
     const { order } = this.#question;
     if (order === undefined || order.isWhole) return 0;
     const { rows, columns } = this.#table;
@@ -243,16 +243,16 @@ export class Estimate {
     let read = 0;
     let passed = 0;
     for (const { share, ofValue } of groups) {
-      if (passed >= this.#walked) break;
+      if (passed >= most) break;
       passed += rows * share;
       read += rows * ofValue;
     }
     return read;
   }
 
-  /** The cost to order these rows. A walk of bounded length does so before it tests the first of them. */
-  get #ordering(): number {
-    return Math.min(this.#unordered * (WALKED + FOUND), this.#table.rows * SCANNED);
+  /** The cost to order so many rows. A walk of bounded length does so before it tests the first of them. */
+  #ordering(length: number): number {
+    return Math.min(this.#unordered(length) * (WALKED + FOUND), this.#table.rows * SCANNED);
   }
 
   #shareIn(of: ValueRange['of']): number {
