@@ -25,8 +25,8 @@ export interface NodeEvent {
   readonly type: EventType;
   readonly data: string;
   readonly position: string;
-  /** The log was read for it while nothing was written, so a list now shows the same. */
-  readonly isStill: boolean;
+  /** The quiet moment in which the log was read for it: a list of that moment shows the same. Undefined: amid writes. */
+  readonly still: number | undefined;
   /** The record in the list of the snapshot that the event was read in; null: not there. Undefined: no such list was taken. */
   readonly listed?: string | null | undefined;
   /** The event was decided in that snapshot; a page of several hides what is hidden since. */
@@ -58,7 +58,7 @@ export interface NodeGrounds {
   readonly schema: Schema;
   readonly callers: readonly FeedCaller[];
   readonly pages: PageBounds | undefined;
-  /** The number of the present moment without writes; undefined amid writes. */
+  /** The number of writes, or bursts of them, before the present quiet moment; undefined amid writes. */
   readonly still: () => number | undefined;
 }
 
@@ -80,8 +80,8 @@ export class NearNode implements FeedNode {
   readonly failures: string[] = [];
   readonly #grounds: NodeGrounds;
   #feeds!: ChangeFeeds;
-  /** Nothing was written during the last read of the loop. */
-  #isRead = false;
+  /** The quiet moment of the last read of the loop. */
+  #still: number | undefined;
   #asked = 0;
   #held: Promise<void> | undefined;
   #reads = 0;
@@ -131,8 +131,8 @@ export class NearNode implements FeedNode {
   async #readBatch(read: () => Promise<readonly Cells[]>, isFirst: boolean): Promise<readonly Cells[]> {
     const began = this.#grounds.still();
     const rows = await read();
-    const isStill = began !== undefined && began === this.#grounds.still();
-    this.#isRead = isStill && (isFirst || this.#isRead);
+    const isStill = began === this.#grounds.still() && (isFirst || began === this.#still);
+    this.#still = isStill ? began : undefined;
     return rows;
   }
 
@@ -155,7 +155,7 @@ export class NearNode implements FeedNode {
   }
 
   async subscribe(subscription: Subscription, take: (event: NodeEvent) => void): Promise<NodeStream> {
-    let isStillReplay = this.#grounds.still() !== undefined;
+    let replayed = this.#grounds.still();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     let subscriber: Subscriber | undefined;
     const request = this.#requestOf(subscription);
@@ -165,13 +165,13 @@ export class NearNode implements FeedNode {
     this.#streams.add(stream);
     subscriber = this.#feeds.subscribe(request, {
       send: ({ type, data }, position) => {
-        const isStill = isLive() ? this.#isRead : isStillReplay;
-        take({ type, data, position, isStill, ...this.#listedOf(stream, data) });
+        const still = isLive() ? this.#still : replayed;
+        take({ type, data, position, still, ...this.#listedOf(stream, data) });
       },
       beat: () => undefined,
       lags: () => {
         // A reader who falls behind gets the rest by a replay amid writes.
-        if (isLive()) isStillReplay = false;
+        if (isLive()) replayed = undefined;
         return this.#held !== undefined || this.#asked++ % LAGS_EVERY === LAGS_EVERY - 1;
       },
       drained: async () => this.#held,

@@ -143,9 +143,9 @@ export class FeedFuzz {
   #far: FarNode | undefined;
   /** The writes of the present world. */
   #log: string[] = [];
-  /** The number of the present moment without writes; undefined amid writes. */
+  /** The number of the present quiet moment; undefined amid writes. Moments without a write between have the same one. */
   #still: number | undefined;
-  #moments = 0;
+  #bursts = 0;
 
   private constructor(world: FeedWorld, callers: readonly FeedCaller[], options: FuzzOptions) {
     this.#world = world;
@@ -216,7 +216,7 @@ export class FeedFuzz {
     });
     const world: CommittedWorld = { i, random, pools, watchers, log: this.#log };
     const long = new LongTransaction(db, world);
-    this.#still = undefined;
+    this.#beginWrites();
     try {
       const node = random.pick(this.#nodes);
       for (const watcher of watchers) await watcher.begin(watcher.caller === 0 ? node : random.pick(this.#nodes));
@@ -309,7 +309,7 @@ export class FeedFuzz {
 
   /** Reads the log while nothing is written. Throws what is wrong. */
   async #quiet(watchers: readonly Watcher[]): Promise<void> {
-    this.#still = ++this.#moments;
+    this.#still = this.#bursts;
     const isBehind = (): boolean => watchers.some((each) => each.isBehind) && this.#failure === undefined;
     // A reader of a burst who lags is behind after the first look.
     do {
@@ -318,9 +318,14 @@ export class FeedFuzz {
       await new Promise((resolve) => setImmediate(resolve));
     } while (isBehind());
     if (this.#failure !== undefined) throw new Error(this.#failure);
-    const wrong = await wrongOf(watchers);
+    const wrong = await wrongOf(watchers, this.#still);
     if (wrong !== undefined) throw new Error(wrong);
+    this.#beginWrites();
+  }
+
+  #beginWrites(): void {
     this.#still = undefined;
+    this.#bursts++;
   }
 
   /** An error that no subscriber sees. */
@@ -332,10 +337,10 @@ export class FeedFuzz {
   async #converge(watchers: readonly Watcher[]): Promise<void> {
     const end = performance.now() + CONVERGENCE_MS;
     for (const watcher of watchers) watcher.forgetCommits();
-    let wrong = await wrongOf(watchers);
+    let wrong = await wrongOf(watchers, this.#still);
     while (wrong?.includes(DIFFERS) === true && performance.now() < end) {
       await pause(20);
-      wrong = await wrongOf(watchers);
+      wrong = await wrongOf(watchers, this.#still);
     }
     if (wrong !== undefined) throw new Error(`without a look, ${wrong}`);
   }
@@ -421,7 +426,8 @@ export class FeedFuzz {
   async #beginAmidWrites(watcher: Watcher, { i, random, pools, watchers, log }: CommittedWorld): Promise<void> {
     const node = random.pick(this.#nodes);
     const isAlone = random.chance(0.3);
-    this.#still = isAlone ? ++this.#moments : undefined;
+    if (isAlone) this.#still = this.#bursts;
+    else this.#beginWrites();
     // Otherwise the replay is soon over, and no batch comes between it and the live events.
     const release = !isAlone && random.chance(0.8) ? node.hold() : () => undefined;
     const beginning = watcher.begin(node);
@@ -502,9 +508,9 @@ export class FeedFuzz {
   }
 }
 
-async function wrongOf(watchers: readonly Watcher[]): Promise<string | undefined> {
+async function wrongOf(watchers: readonly Watcher[], still: number | undefined): Promise<string | undefined> {
   for (const watcher of watchers) {
-    const wrong = watcher.isPaused ? undefined : await watcher.settle();
+    const wrong = watcher.isPaused ? undefined : await watcher.settle(still);
     if (wrong !== undefined) return `${watcher.label}: ${wrong}`;
   }
   return undefined;

@@ -129,8 +129,8 @@ export class Watcher {
     return list;
   }
 
-  /** Takes the events of a quiet moment. → what is wrong */
-  async settle(): Promise<string | undefined> {
+  /** Takes the events up to a quiet moment. → what is wrong */
+  async settle(still: number | undefined): Promise<string | undefined> {
     const list = await this.noteList();
     const received = this.#received;
     this.#received = [];
@@ -139,9 +139,9 @@ export class Watcher {
     if (this.#mustList) this.copy = new Map(list);
     this.#mustList = false;
     for (const event of received) {
-      const { position, type, data: text, isStill } = event;
+      const { position, type, data: text } = event;
       const data = JSON.parse(`{${text}}`);
-      const isRaced = !isStill;
+      const isRaced = event.still === undefined || event.still !== still;
       this.events++;
       if (this.#ids.has(position)) return `two events of a stream have one id, the second a ${type}: ${text}`;
       this.#ids.add(position);
