@@ -48,6 +48,15 @@ export interface AskedPages {
   readonly isLive?: boolean;
   /** Somebody waits for the pages: those that a full queue refuses are asked for again. Default: they are not. */
   readonly isWanted?: () => boolean;
+  /** The moment, by `performance`, of which the first page has the state, or of a later one. Default: any of late. */
+  readonly askedAt?: number;
+}
+
+/** A page that streams share. */
+interface SharedPage {
+  /** Milliseconds by `performance`: it has what was committed by then. */
+  readonly at: number;
+  readonly page: Promise<LogPage>;
 }
 
 /** The part of the log that is read. */
@@ -92,7 +101,7 @@ const ESTIMATED_ENTRIES = raw('SELECT coalesce(max(seq) - min(seq) + 1, 0)::text
 export class ChangeLog {
   readonly #db: Database;
   readonly #bounds: PageBounds;
-  readonly #firstPages = new Map<string, Promise<LogPage>>();
+  readonly #firstPages = new Map<string, SharedPage>();
 
   constructor(db: Database, bounds = PAGE) {
     this.#db = db;
@@ -134,14 +143,14 @@ export class ChangeLog {
    */
   async *pages(
     from: Snapshot,
-    { sources, isLive = false, isWanted = () => false }: AskedPages = {},
+    { sources, isLive = false, isWanted = () => false, askedAt = 0 }: AskedPages = {},
   ): AsyncGenerator<LogPage> {
     const lane: Lane = isLive ? 'urgent' : 'slow';
     const served = <T>(work: () => Promise<T>): Promise<T> => (isLive ? work() : whenServed(work, isWanted));
     const commits = new DividedCommits();
     const range = { from, sources, most: this.#bounds.entries };
     const bytes = isLive ? this.#bounds.bytes : Math.min(this.#bounds.bytes, REPLAY_PAGE_BYTES);
-    let page = await served(() => (isLive ? this.#page(range, lane) : this.#firstPage(range, bytes)));
+    let page = await served(() => (isLive ? this.#page(range, lane) : this.#firstPage(range, bytes, askedAt)));
     const { now } = page;
     while (page.isCut) {
       const after = page.entries.at(-1)!.seq;
@@ -156,13 +165,14 @@ export class ChangeLog {
   }
 
   /** Streams that resume at once, as after a restart, are at few places, and share the reading, which belongs to no caller. */
-  #firstPage(range: LogRange, bytes: number): Promise<LogPage> {
+  #firstPage(range: LogRange, bytes: number, askedAt: number): Promise<LogPage> {
     const key = `${range.from?.text} ${range.sources}`;
     const known = this.#firstPages.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined && known.at >= askedAt) return known.page;
     const page = asCaller(SERVICE, () => this.#page(range, 'slow', bytes));
-    const forget = (): boolean => this.#firstPages.delete(key);
-    this.#firstPages.set(key, page);
+    const read = { at: performance.now(), page };
+    const forget = (): boolean => this.#firstPages.get(key) === read && this.#firstPages.delete(key);
+    this.#firstPages.set(key, read);
     page.then(() => setTimeout(forget, PAGE_SHARED_MS), forget);
     return page;
   }

@@ -25,6 +25,11 @@ interface AskedDecision {
   readonly isReplay: boolean;
 }
 
+interface SharedDecision extends AskedDecision {
+  /** The moment, by `performance`, that the decision must not be older than: nothing is sent that was hidden by then. */
+  readonly askedAt: number;
+}
+
 interface DecisionParts {
   readonly store: Store;
   readonly log: Pick<ChangeLog, 'readOf'>;
@@ -59,14 +64,14 @@ export class ReplayDecisions {
     return batch;
   }
 
-  of(batch: ChangeBatch, asked: AskedDecision): Promise<ReplayDecision> {
-    const { audience, isReplay } = asked;
+  of(batch: ChangeBatch, asked: SharedDecision): Promise<ReplayDecision> {
+    const { audience, isReplay, askedAt } = asked;
     const all = this.#known.get(batch.changes) ?? new Map<string, KnownDecision>();
     this.#known.set(batch.changes, all);
     const key = JSON.stringify([audience.collection.name, isReplay, audience.key]);
     const known = all.get(key);
     const at = performance.now();
-    if (known !== undefined && at - known.at < DECISION_SHARED_MS) return known.decision;
+    if (known !== undefined && known.at >= askedAt && at - known.at < DECISION_SHARED_MS) return known.decision;
     // The reading belongs to none of the callers who share it.
     const decision = asCaller(SERVICE, () => this.made(batch, asked));
     const made = { at, decision };

@@ -46,6 +46,8 @@ export class Replay {
   readonly #parts: ReplayParts;
   readonly #subscriber: Subscriber;
   readonly #isWanted = (): boolean => !this.#subscriber.isEnded;
+  /** Reads of other streams before it do not serve this one: a record may have been hidden since. */
+  readonly #askedAt = performance.now();
 
   constructor(parts: ReplayParts, subscriber: Subscriber) {
     this.#parts = parts;
@@ -83,7 +85,7 @@ export class Replay {
     const from = { snapshot: position.from, at: position.at };
     let reached: ReachedMoment | undefined;
     const batchOf = (page: LogPage): ChangeBatch => decisions.batchOf(from, page);
-    for await (const page of log.pages(position.from, { isWanted: this.#isWanted })) {
+    for await (const page of log.pages(position.from, { isWanted: this.#isWanted, askedAt: this.#askedAt })) {
       const { life, prunedAt, readAt, now } = page;
       if (life !== position.life || position.at < Math.max(prunedAt, readAt - retention)) return 'position';
       const isFirstOfMany = reached === undefined && page.isCut;
@@ -104,9 +106,9 @@ export class Replay {
     const audience = groups.audienceNow(this.#subscriber);
     if (audience.related.size === 0) return undefined;
     const { collection } = audience;
-    for await (const page of log.pages(from, { sources: [...audience.related], isWanted: this.#isWanted })) {
-      const asked = { collection, audiencesOf: () => [] };
-      const changes = await CollectionChanges.of(store, batchOf(page), asked);
+    const asked = { sources: [...audience.related], isWanted: this.#isWanted, askedAt: this.#askedAt };
+    for await (const page of log.pages(from, asked)) {
+      const changes = await CollectionChanges.of(store, batchOf(page), { collection, audiencesOf: () => [] });
       const reason = changes.resetOf(audience);
       if (reason !== undefined) return reason;
     }
@@ -158,7 +160,9 @@ export class Replay {
   ): Promise<ReplayDecision> {
     const { decisions, store } = this.#parts;
     const { collection, filters } = this.#subscriber.request;
-    return namesNow(collection, filters, store.schema) ? decisions.made(batch, asked) : decisions.of(batch, asked);
+    return namesNow(collection, filters, store.schema)
+      ? decisions.made(batch, asked)
+      : decisions.of(batch, { ...asked, askedAt: this.#askedAt });
   }
 }
 

@@ -310,6 +310,19 @@ test('streams that resume at once share what they see alike, and nothing else', 
   for (const each of streams) each.leave();
 });
 
+test('a stream that resumes behind a write is not served what another one read before it', async () => {
+  await db.run(raw('UPDATE teams SET open = true'));
+  const since = await left(ANN);
+  await insert('shown before');
+  const first = open(since, ANN);
+  await until('a ready stream', () => first.seen.includes('ready'));
+  await db.run(raw(`UPDATE notes SET team_id = NULL WHERE title = 'shown before'`));
+  const second = open(since, ANN);
+  await until('a ready stream', () => second.seen.includes('ready'));
+  expect([first.seen.includes('shown before'), second.seen.includes('shown before')]).toEqual([true, false]);
+  for (const each of [first, second]) each.leave();
+});
+
 test('a caller who changes in a replay has to list again, also from its last position', async () => {
   await db.run(raw('UPDATE teams SET open = true'));
   const since = await left();
