@@ -43,8 +43,8 @@ export const isReferredTo = ({ name }: Pick<CatalogField, 'name'>): boolean => n
 export const firstMark = (id: Id, { name }: Pick<CatalogField, 'name'>): string | undefined =>
   isReferredTo({ name }) ? markOf(id) : undefined;
 
-/** Ids differ in their ends. */
-const markOf = (id: Id): string => `m-${[...String(id)].slice(-13).join('')}`;
+/** Ids differ in their ends, which have the sign of an int. */
+const markOf = (id: Id): string => `m-${[...String(id)].slice(-17).join('')}`;
 
 /** The mark of a copied record, which no other one has; empty without marks. */
 export const markOfCopy = (id: Id, { fields }: Pick<CatalogCollection, 'fields'>): Readonly<Record<string, string>> =>
