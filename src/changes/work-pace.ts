@@ -3,9 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /**
  * Milliseconds of slices in one turn of the event loop, and at least between two such turns. A request takes several turns,
- * of which few have slices then.
+ * of which one at most has slices then; and what slices leave to be collected comes as slowly.
  */
-const [TURN_MS, PAUSE_MS] = [0.5, 1];
+const [TURN_MS, PAUSE_MS] = [0.5, 4];
 
 export class WorkPace {
   readonly #waiting: (() => void)[] = [];
