@@ -26,7 +26,7 @@ export const wording = {
     Enter: 'Edit the cell, or open the record',
     o: 'Open the record',
     Space: 'Select the record',
-    'Shift S': 'Sort by the column, downwards, or not at all',
+    'Shift S': 'Sort by the column of the cell',
     'Ctrl Space': 'Complete the expression',
   },
   keys: 'Keys',
