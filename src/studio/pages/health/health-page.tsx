@@ -2,9 +2,9 @@
 import type { JSX } from 'preact';
 import type { ServiceStatus } from '../../../service-status.ts';
 import { wording } from '../../en.ts';
-import { LineChart } from '../../parts/line-chart.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
+import { LineChart } from './line-chart.tsx';
 import { requestsPerSecond, slowestOf, type TimedStatus, useStatus } from './status-answer.ts';
 
 export function HealthPage(): JSX.Element {

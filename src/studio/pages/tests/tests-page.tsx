@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { noteProblem, schema } from '../../app/session-state.ts';
-import { keepTabDraft, keptTabDraft } from '../../app/tab-drafts.ts';
+import { useTabDraft } from '../../app/tab-drafts.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import { wording } from '../../en.ts';
 import { FileDrop } from '../../parts/file-drop.tsx';
@@ -44,12 +44,8 @@ interface EditedFiles {
 
 /** The edited files, which outlive the page, else those of the project. */
 function useTestFiles(): EditedFiles {
-  const [files, setFiles] = useState(() => keptTabDraft<TestFiles>(DRAFT_NAME));
+  const [files, change] = useTabDraft<TestFiles | undefined>(DRAFT_NAME, undefined);
   const [loadProblem, setProblem] = useState<ShownProblem>();
-  const change = (changed: TestFiles): void => {
-    setFiles(changed);
-    keepTabDraft(DRAFT_NAME, changed);
-  };
   const reload = (): void => {
     setProblem(undefined);
     projectFiles().then(change, (error) => setProblem(noteProblem(error)));

@@ -1,9 +1,9 @@
 /** The newest value of a figure, and a line of its values over time. The value at the pointer takes its place. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { theme } from '../app/preferences.ts';
+import { theme } from '../../app/preferences.ts';
+import { loadedOnce } from '../../parts/loaded-once.ts';
 import type { DrawnLine, TimeSeries } from './drawn-line.ts';
-import { loadedOnce } from './loaded-once.ts';
 
 const useDrawnLine = loadedOnce(() => import('./drawn-line.ts'));
 
