@@ -135,6 +135,28 @@ describeRoutesOnOne(
       const { status, body } = await ann.client.post('/api/batch', { operations });
       expect([status, body.detail, body.operation]).toEqual([403, 'only drafts can be deleted', 0]);
     });
+
+    test('a write by filter has it with each record that the caller may read', async () => {
+      const id = await post({ status: 'published', title: 'f' });
+      const ofAuthor = await post({ status: 'published', title: 'g', owner: author.id });
+      await post({ status: 'published', title: 'f', hidden: true });
+      const ofFilter = async (path: string, filter: string, data?: object, user = ann) => {
+        const { status, body } = await user.client.post(`/api/posts/${path}`, { filter, data });
+        return [status, body.errors];
+      };
+      const error = (record: string, detail: string) => ({ pointer: '/filter', code: 'forbidden', detail, record });
+      expect(await ofFilter('delete', 'title = "f"')).toEqual([403, [error(id, 'only drafts can be deleted')]]);
+      expect(await ofFilter('update', 'title = "f"', { title: 'a' })).toEqual([
+        403,
+        [error(id, 'a published post does not change')],
+      ]);
+      // Another rule could have allowed it.
+      expect(await ofFilter('update', 'title = "f"', { title: 'a' }, author)).toEqual([403, [error(id, STANDARD)]]);
+      expect(await ofFilter('update', 'title = "g"', { slug: 'a' }, author)).toEqual([
+        403,
+        [error(ofAuthor, 'the address of a post is fixed')],
+      ]);
+    });
   },
   { schema: SCHEMA },
 );

@@ -29,8 +29,14 @@ export interface MatchingOutcome {
   readonly matched: number;
   readonly changed: number;
   /** The refused records that the caller may read. Empty where they are skipped. */
-  readonly refused: readonly string[];
+  readonly refused: readonly RefusedRecord[];
   readonly isRefused: boolean;
+}
+
+interface RefusedRecord {
+  readonly id: string;
+  /** The message of the rule that denies it, of the record or of a field, or the standard one. */
+  readonly reason: string;
 }
 
 /** @param end the last statements of the transaction; it throws to undo all writes */
@@ -80,13 +86,13 @@ class MatchingRun {
   }
 
   async run(ids: readonly string[]): Promise<MatchingOutcome> {
-    const refused: string[] = [];
+    const refused: RefusedRecord[] = [];
     let changed = 0;
     for (const id of ids) {
       const refusal = await this.#refusalOf(id);
       if (refusal === undefined) changed++;
       // A record that the caller may list and not read is not named.
-      else if (refusal.code === 'forbidden') refused.push(id);
+      else if (refusal.code === 'forbidden') refused.push({ id, reason: refusal.errors[0]?.detail ?? refusal.message });
     }
     const isRefused = changed < ids.length && !this.#write.skipsRefused;
     return { matched: ids.length, changed, refused: isRefused ? refused : [], isRefused };

@@ -75,12 +75,12 @@ const toKeep = (answer: Answer): AnswerToKeep => ({ answer, outline: answer, rec
 function answerOf({ matched, changed, refused, isRefused }: MatchingOutcome, collection: Collection): Answer {
   if (isRefused) {
     const errors: ErrorDetail[] = [];
-    for (const id of refused) {
+    for (const { id, reason } of refused) {
       const record = JSON.parse(keyKindOf(collection).toJson(id)) as string | number;
       addError(errors, {
         pointer: '/filter',
         code: 'forbidden',
-        detail: 'the access rules do not allow this record',
+        detail: reason,
         record,
       });
     }
