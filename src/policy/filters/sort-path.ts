@@ -29,8 +29,12 @@ const FOLDED = ':text';
 const FROM = /:from\((-?\d{1,3}(?:\.\d{1,15})?) (-?\d{1,3}(?:\.\d{1,15})?)\)$/;
 const FROM_FORM = '`:from(LAT LNG)`, in degrees, such as `:from(52.1 4.3)`';
 
+/** The message for an empty text in a list of names. */
+export const NO_NAME = 'a name is empty; expected the name of a field';
+
 /** A message where the text is not such a path. */
 export function sortPathOf(text: string, collection: string, catalog: Catalog): SortPath | string {
+  if (text === '') return NO_NAME;
   const isFolded = text.endsWith(FOLDED);
   const colon = text.indexOf(':from');
   const from = colon < 0 ? undefined : placeOf(text.slice(colon));

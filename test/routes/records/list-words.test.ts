@@ -105,6 +105,17 @@ describeRoutes(
       expect(body.page).toEqual({ limit: 20, offset: 0, has_more: false, next_cursor: null });
     });
 
+    test.each(['sort', 'fields'])('an empty name in `%s` is an error that says so', async (word) => {
+      for (const names of ['', 'title,', 'title,,score']) {
+        const { status, body } = await list([[word, names]]);
+        expect([status, body.code, body.detail]).toEqual([
+          422,
+          'validation_failed',
+          'a name is empty; expected the name of a field',
+        ]);
+      }
+    });
+
     test('pages follow each other by cursor, and a cursor belongs to its list', async () => {
       const words: Words = [
         ['sort', '-title'],

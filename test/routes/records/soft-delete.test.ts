@@ -95,6 +95,15 @@ describeRoutes(
       expect((await bob.client.post(`/api/notes/${id}/restore`)).status).toBe(404);
     });
 
+    test('a list that is asked for deleted records names the query that finds them', async () => {
+      const { status, body } = await ann.client.get('/api/notes?deleted=true');
+      expect([status, body.detail]).toEqual([
+        400,
+        '`notes` has no filter `deleted`; `POST /api/notes/query` with `"deleted": true` finds deleted records',
+      ]);
+      expect((await ann.client.get('/api/tags?deleted=true')).body.detail).toBe('`tags` has no filter `deleted`');
+    });
+
     test('a restored record is the former one, with its links, another version, and a place in the feed', async () => {
       const [kept, lost] = [await make('tags', { label: 'kept' }), await make('tags', { label: 'lost' })];
       const id = await make('notes', { title: 'Back', code: 'back', secret: 's', tags: { set: [kept, lost] } });

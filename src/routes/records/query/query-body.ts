@@ -4,7 +4,7 @@
  */
 import { hintOf } from '../../../../grammar/suggest.ts';
 import { type CompiledFilter, compileFilter, type Filter, MAX_PARAMS } from '../../../policy/filters/filter.ts';
-import { sortPathOf } from '../../../policy/filters/sort-path.ts';
+import { NO_NAME, sortPathOf } from '../../../policy/filters/sort-path.ts';
 import type { Catalog, Params } from '../../../policy/types.ts';
 import { InexactNumeral } from '../../../policy/values.ts';
 import { echo } from '../../../problem.ts';
@@ -207,6 +207,7 @@ export class QueryBody {
   }
 
   #unknownMember(name: string, names: readonly string[]): string {
+    if (name === '') return NO_NAME;
     if (this.#collection.relations.has(name)) return `\`${name}\` is many records, which \`expand\` shows`;
     const near = this.#errors.nearest(name, names);
     return `\`${this.#collection.name}\` has no \`${echo(name)}\`${hintOf(near)}`;

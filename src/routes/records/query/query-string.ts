@@ -227,11 +227,16 @@ function unknownFilter(key: string, collection: Collection, suggest: boolean): E
   const advice =
     whole !== undefined && isOpaque(whole.type)
       ? `; ask for its values by an expression, such as \`filter=${whole.name} is not null\``
-      : key.toLowerCase() === 'page'
-        ? PAGE_ADVICE
-        : hintOf(near);
+      : (adviceAbout(key.toLowerCase(), collection) ?? hintOf(near));
   const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${advice}`;
   return { parameter: key, code: 'filter_unknown_key', detail };
+}
+
+function adviceAbout(key: string, { name, softDelete }: Collection): string | undefined {
+  if (key === 'page') return PAGE_ADVICE;
+  if (key === 'deleted' && softDelete !== undefined)
+    return `; \`POST /api/${name}/query\` with \`"deleted": true\` finds deleted records`;
+  return undefined;
 }
 
 // ---------------------------------------------------------------- expand
