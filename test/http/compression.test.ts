@@ -139,6 +139,25 @@ describeOnOne(
       expect([sessions.bytes.length > 1_024, sessions.headers['content-encoding']]).toEqual([true, undefined]);
     });
 
+    test('a page without a tag, and errors, are compressed as other answers are', async () => {
+      const unknown = Array.from({ length: 40 }, (_, i) => `other${i}=1`).join('&');
+      for (const [path, status, coding] of [
+        ['/', 200, 'br'],
+        [`/api/posts?${unknown}`, 400, 'gzip'],
+        ['/api/posts?other=1', 400, undefined],
+      ] as const) {
+        const plain = await get(path, { 'X-Request-Id': 'x' });
+        const sent = await get(path, { 'X-Request-Id': 'x', 'Accept-Encoding': 'gzip, br' });
+        expect([path, sent.status, sent.headers['content-encoding']]).toEqual([path, status, coding]);
+        expect(sent.headers['content-type']).toBe(plain.headers['content-type']);
+        expect(decoded(sent).equals(plain.bytes)).toBe(true);
+      }
+      for (const path of ['/auth/sign-in', '/auth/setup']) {
+        const page = await get(path, { 'Accept-Encoding': 'gzip, br' });
+        expect([page.bytes.length > 1_024, page.headers['content-encoding']]).toEqual([true, undefined]);
+      }
+    });
+
     test.each(['/openapi.json', '/docs', '/docs/page.js'])('%s has a strong tag, and brotli or gzip', async (path) => {
       const plain = await send(service.url, path);
       expect(plain.headers.etag).toMatch(/^"[\w-]{22}"$/);

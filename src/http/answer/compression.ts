@@ -18,9 +18,9 @@ const compressBytes = {
   gzip: (bytes: Buffer): Promise<Buffer> => promisify(gzip)(bytes, GZIP),
 } as const;
 
-/** The coding of a text that is sent often; undefined: the client takes none. */
-export const bestCoding = (ctx: Context): Coding | undefined =>
-  (['br', 'gzip'] as const).find((coding) => ctx.acceptsEncodings(coding, 'identity') === coding);
+/** Undefined: the client takes none of the codings. */
+export const bestCoding = (ctx: Context, codings: readonly Coding[] = ['br', 'gzip']): Coding | undefined =>
+  codings.find((coding) => ctx.acceptsEncodings(coding, 'identity') === coding);
 
 /** The entity tag names the coding, because the bytes differ (RFC 9110, section 8.8.3.3). */
 export function setCoding(ctx: Context, coding: Coding): void {
@@ -29,6 +29,26 @@ export function setCoding(ctx: Context, coding: Coding): void {
   const etag = ctx.res.getHeader('ETag');
   if (etag !== undefined) ctx.set('ETag', String(etag).replace(/"$/, `-${coding}"`));
 }
+
+/** Tokens and text that a caller chooses could share an answer about accounts. */
+const PLAIN_PATHS = /^(?:\/api)?\/auth(?:\/|$)/;
+
+/** Compresses a body that a handler has set as text or as a value, such as a problem. */
+export async function compressBody(ctx: Context): Promise<void> {
+  const { body } = ctx;
+  if (ctx.respond === false || PLAIN_PATHS.test(ctx.path)) return;
+  const isJson = isPlainValue(body);
+  if (!isJson && typeof body !== 'string') return;
+  const bytes = Buffer.from(isJson ? JSON.stringify(body) : body);
+  if (bytes.length < LEAST_COMPRESSED) return;
+  const coding = bestCoding(ctx, ctx.type.includes('json') ? ['gzip'] : ['br', 'gzip']);
+  if (coding === undefined) return;
+  setCoding(ctx, coding);
+  ctx.body = await compressed(bytes, coding);
+}
+
+const isPlainValue = (body: unknown): body is object =>
+  typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
 
 /** The tag of the same content without a coding. */
 export const tagWithoutCoding = (tag: string): string => tag.replace(/-(?:br|gzip)"$/, '"');

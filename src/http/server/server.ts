@@ -10,6 +10,7 @@ import Koa, { type Context } from 'koa';
 import { asCaller, type Caller } from '../../caller.ts';
 import { Problem } from '../../problem.ts';
 import { withDeadline } from '../../with-deadline.ts';
+import { compressBody } from '../answer/compression.ts';
 import { answerError } from '../answer/errors.ts';
 import type { App } from '../app.ts';
 import { authorize } from '../gate.ts';
@@ -57,6 +58,7 @@ class Generation {
       } catch (error) {
         answerError(ctx, error, app.log);
       }
+      await compressBody(ctx);
     });
     this.serve = koa.callback();
   }
