@@ -297,7 +297,7 @@ export function parse(text: string, dialect: Dialect = 'policy'): Parsed {
   // An unterminated string or comment has swallowed the rest; that is not a second error.
   if (tree === undefined && !swallowed(wrong)) tree = readOn(tokens, text, report);
   if (tree === undefined || issues.length > 0)
-    return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST_ISSUES), broken };
+    return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST_ISSUES).filter(isFirst), broken };
   return { expr: tree, tree, issues, broken };
 }
 
@@ -328,7 +328,7 @@ function readOn(tokens: readonly IToken[], text: string, report: TokenReport): E
       const again: TokenReport = { ...report, issues: [] };
       tree = parser.read(repaired, again);
       if (tree === undefined && offsetOf(parser.errors[0]!.token, text) <= stopped) return false;
-      addNew(again.issues, report.issues);
+      report.issues.push(...again.issues);
       return true;
     };
     const next = attempts.find(isFarther);
@@ -343,12 +343,9 @@ const indexOfToken = (token: IToken, tokens: readonly IToken[]): number =>
   token.tokenType === EOF ? tokens.length : tokens.indexOf(token);
 const offsetOf = (token: IToken, text: string): number => (token.tokenType === EOF ? text.length : token.startOffset);
 
-/** Adds issues that were not reported at the same place before. */
-function addNew(issues: readonly PolicyIssue[], known: PolicyIssue[]): void {
-  const isKnown = ({ code, span }: PolicyIssue): boolean =>
-    known.some((other) => other.code === code && other.span.start === span.start);
-  known.push(...issues.filter((issue) => !isKnown(issue)));
-}
+/** Each parse after a repair reports again what it has read before. */
+const isFirst = ({ code, span }: PolicyIssue, i: number, all: readonly PolicyIssue[]): boolean =>
+  all.findIndex((other) => other.code === code && other.span.start === span.start) === i;
 
 const swallowed = (wrong: readonly IToken[]): boolean =>
   wrong.some((token) => token.tokenType === t.OpenText || token.tokenType === t.OpenComment);
