@@ -20,7 +20,7 @@ import { everyTenant, inTenantOf, type Scope, scopeOf } from './scope.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { checksOn, failureOfStored } from './write/checks.ts';
 import { columnsOfRow, copyRows } from './write/kept-rows.ts';
-import { takesTurnToRestore, takeTurn } from './write/locks/value-locks.ts';
+import { hasPlacesInTurn, takeTurn } from './write/locks/value-locks.ts';
 import { touchOwners } from './write/remove.ts';
 import { recordingHistory } from './write/row-history.ts';
 import { isTouched } from './write/written-row.ts';
@@ -97,7 +97,7 @@ class DeletedRecords {
          FOR UPDATE OF t`);
     if (found === undefined) throw notFound();
     const collection = this.#living;
-    if (takesTurnToRestore(this.#livingStore, collection))
+    if (hasPlacesInTurn(this.#livingStore, collection))
       await takeTurn({ ...reading, store: this.#livingStore }, { collection, id, mayWrite: isAllowed, scope: deleted });
     const columns = columnsOfRow(this.#living);
     const insert = sql`

@@ -164,6 +164,21 @@ describeOnOne(
     };
     const seat = (room: string, open = true) => make('seats', { room, open });
 
+    /** Holds what the work locks, until the result is called. */
+    const held = async (lock: (tx: Transaction) => Promise<unknown>): Promise<() => Promise<void>> => {
+      const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const holding = service.app.db.transaction(async (tx) => {
+        await lock(tx);
+        begun.resolve();
+        await done.promise;
+      });
+      await begun.promise;
+      return () => {
+        done.resolve();
+        return holding;
+      };
+    };
+
     test('a count holds for creates that race', () =>
       each(async (room) => {
         const creates = [1, 2, 3, 4].map(() => ann.client.post('/api/seats', { data: { room } }));
@@ -381,6 +396,23 @@ describeOnOne(
       expect(fastest).toBeLessThan(1_000);
     });
 
+    test('an upsert in a batch waits for its record before it holds a place', async () => {
+      if (isOfOneConnection) return;
+      const { db } = service.app;
+      const shelf = await make('shelves', { id: crypto.randomUUID() });
+      const code = crypto.randomUUID();
+      const id = await make('books', { shelf, code, out: true });
+      const operations = [{ op: 'upsert', collection: 'books', on: 'code', data: { code, shelf, name: 'x' } }];
+      const release = await held((tx) =>
+        tx.rows(sql`SELECT 1 FROM books WHERE id = ${param('uuid', id)} FOR NO KEY UPDATE`),
+      );
+      const batch = ann.client.post('/api/batch', { operations });
+      await until('the batch waits', async () => (await lockWaits(db)) === 1);
+      const { status } = await ann.client.post('/api/books', { data: { shelf } });
+      await release();
+      expect([status, (await batch).status]).toEqual([201, 200]);
+    });
+
     test('a write has its turn for the row that it has locked, until its transaction ends', async () => {
       if (isOfOneConnection) return;
       const { db, schema } = service.app;
@@ -423,20 +455,6 @@ describeOnOne(
       await seat(full);
       const waiting = (count: number): Promise<void> =>
         until(`${count} writes wait`, async () => (await lockWaits(db)) === count);
-      /** Holds what the work locks, until the result is called. */
-      const held = async (lock: (tx: Transaction) => Promise<unknown>): Promise<() => Promise<void>> => {
-        const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-        const holding = db.transaction(async (tx) => {
-          await lock(tx);
-          begun.resolve();
-          await done.promise;
-        });
-        await begun.promise;
-        return () => {
-          done.resolve();
-          return holding;
-        };
-      };
       const leaveOld = await held((tx) => lockValues(tx, schema, [{ collection, data: { room: old } }]));
       const { table } = schema.collections.get('rooms')!;
       const leaveLast = await held((tx) =>

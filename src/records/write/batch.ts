@@ -10,24 +10,31 @@ import { lockRows, type WantedRow } from './locks/row-locks.ts';
 import { lockValues, type WantedValues } from './locks/value-locks.ts';
 import { idsOf, type RemoveRequest, removeIn } from './remove.ts';
 import { type UpdateRequest, update } from './update.ts';
-import { type UpsertAccess, type Upserted, type UpsertRequest, upsert } from './upsert.ts';
+import {
+  rowsOfUpserts,
+  type UpsertAccess,
+  type Upserted,
+  type UpsertRequest,
+  upsert,
+  type WantedUpsert,
+} from './upsert.ts';
 
 /** The values and records that a batch locks before its first write. */
 export interface WantedLocks {
   readonly values: readonly WantedValues[];
   readonly rows: readonly WantedRow[];
+  /** They write the records that they find, if there are any. Default: none. */
+  readonly upserts?: readonly WantedUpsert[];
 }
 
 /**
  * All or nothing: an error of `work` undoes every write. `work` runs again if the database undid it
  * (a deadlock).
  */
-export async function batch<T>(
-  store: Store,
-  { values, rows }: WantedLocks,
-  work: (batch: Batch) => Promise<T>,
-): Promise<T> {
+export async function batch<T>(store: Store, wanted: WantedLocks, work: (batch: Batch) => Promise<T>): Promise<T> {
   const { result, done } = await store.transaction(async (tx) => {
+    const { values, upserts = [] } = wanted;
+    const rows = [...wanted.rows, ...(await rowsOfUpserts(store, tx, upserts))];
     // Each write locks its row before its places, too.
     const places = await lockRows(store, tx, rows);
     await lockValues(tx, store.schema, [...values, ...places]);

@@ -5,7 +5,7 @@
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import { invalid, Refusal } from '../../refusal.ts';
 import { foldedKey } from '../../schema/model/indexes.ts';
-import { type Relation, type UniqueField, withinOf } from '../../schema/model/model.ts';
+import { type Collection, type Relation, type UniqueField, withinOf } from '../../schema/model/model.ts';
 import { empty, ident, param, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
 import type { Written } from '../read.ts';
@@ -15,6 +15,8 @@ import { tenantKeyOf } from '../tenant-key.ts';
 import { versionColumn } from '../versions.ts';
 import { create } from './create.ts';
 import { type ColumnValue, type Data, readInput } from './input.ts';
+import type { WantedRow } from './locks/row-locks.ts';
+import { hasPlacesInTurn } from './locks/value-locks.ts';
 import { update } from './update.ts';
 
 /** Throws `forbidden` where the rules deny the action to the caller. */
@@ -66,19 +68,59 @@ async function upsertIn(
   tx?: Transaction,
 ): Promise<Upserted> {
   const { field, data, relations } = request;
-  const found = access.read && (await findRecord({ store, q: tx ?? store.db, access: access.read }, request));
+  const found = access.read && (await findRecord({ store, q: tx ?? store.db, access: access.read }, request, true));
   if (found === undefined) {
     const written = await create(store, access.create(data), { data, relations, tx });
     return { isCreated: true, written };
   }
-  const held = new Set([field.name, ...withinOf(field), tenantKeyOf(access.read!.collection)?.by]);
-  // The record has the values by which it was found, and no rule is asked about writing them.
-  const changed = Object.fromEntries(Object.entries(data).filter(([name]) => !held.has(name)));
+  const changed = changedByUpsert(access.read!.collection, field, data);
   const { id, version } = found;
   const ifVersion = tx === undefined && version !== undefined ? [version] : undefined;
   const change = { id, data: changed, errors: [], relations, ifVersion, tx };
   return { isCreated: false, written: await update(store, access.update(changed), change) };
 }
+
+/** The record has the values by which it was found, and no rule is asked about writing them. */
+export function changedByUpsert(collection: Collection, field: UniqueField, data: Data): Data {
+  const held = new Set([field.name, ...withinOf(field), tenantKeyOf(collection)?.by]);
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !held.has(name)));
+}
+
+/** An upsert of a batch, whose caller may read records and update them. */
+export interface WantedUpsert extends UpsertKey {
+  readonly read: AccessContext;
+  readonly update: AccessContext;
+}
+
+/** The stored records of upserts that have places: every write locks its row before its places. */
+export async function rowsOfUpserts(
+  store: Store,
+  tx: Transaction,
+  upserts: readonly WantedUpsert[],
+): Promise<readonly WantedRow[]> {
+  const rows: WantedRow[] = [];
+  for (const { read, update, field, data } of upserts) {
+    const { collection } = read;
+    if (!hasPlacesInTurn(store, collection)) continue;
+    const found = await foundRecord({ store, q: tx, access: read }, { field, data });
+    const changed = changedByUpsert(collection, field, data);
+    if (found !== undefined) rows.push({ access: update, action: 'update', id: found.id, data: changed });
+  }
+  return rows;
+}
+
+/** Undefined too where a value of the key is not valid, which the operation reports. */
+async function foundRecord(asked: KeyReading, key: UpsertKey): Promise<FoundRecord | undefined> {
+  try {
+    return await findRecord(asked, key, false);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+type UpsertKey = Pick<UpsertRequest, 'field' | 'data'>;
+type KeyReading = Reading & { readonly q: Queryable };
 
 interface FoundRecord {
   readonly id: string;
@@ -86,10 +128,11 @@ interface FoundRecord {
   readonly version: string | undefined;
 }
 
-/** Locks the record in a transaction. */
+/** @param locks the record, if this is a transaction */
 async function findRecord(
-  asked: Reading & { readonly q: Queryable },
-  { field, data }: UpsertRequest,
+  asked: KeyReading,
+  { field, data }: UpsertKey,
+  locks: boolean,
 ): Promise<FoundRecord | undefined> {
   const { store, access, q } = asked;
   const { collection } = access;
@@ -102,7 +145,7 @@ async function findRecord(
   const reading = withinTenant(asked, tenant);
   const conditions = keyConditions(reading, field, values);
   if (conditions === undefined) return undefined;
-  const isLocked = 'inTransaction' in q && collection.countsChanges;
+  const isLocked = locks && 'inTransaction' in q && collection.countsChanges;
   const scope = scopeOf(reading);
   const rows = isLocked ? scope.lockable(collection.name, 't') : scope.from(collection.name, 't');
   const isReadable = [

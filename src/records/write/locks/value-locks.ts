@@ -81,7 +81,7 @@ export const isPlaced = (store: Store, collection: Collection): boolean =>
 
 /** A delete is in turn with the writes that rules of its collection count, and with those of records that refer to it. */
 export const takesTurnToDelete = (store: Store, collection: Collection): boolean =>
-  isPlaced(store, collection) || (readsReferrers(collection) && takesTurnToRestore(store, collection));
+  isPlaced(store, collection) || (readsReferrers(collection) && hasPlacesInTurn(store, collection));
 
 /** @param data that of an update */
 export const needsTurnFor = (action: 'update' | 'delete', store: Store, { collection, data }: WantedValues): boolean =>
@@ -90,8 +90,8 @@ export const needsTurnFor = (action: 'update' | 'delete', store: Store, { collec
 /** The embedded database has one connection. */
 const runsWritesInTurn = ({ db }: Store): boolean => db.kind === 'embedded';
 
-/** A restore needs the locks of its places. */
-export const takesTurnToRestore = (store: Store, collection: Collection): boolean =>
+/** A restore, and an upsert in a batch, need the locks of their places. */
+export const hasPlacesInTurn = (store: Store, collection: Collection): boolean =>
   !runsWritesInTurn(store) && hasPlaces(store.schema, collection);
 
 const hasRulePlaces = (schema: Schema, collection: Collection): boolean => !rulePlacesOf(schema, collection).isEmpty;
