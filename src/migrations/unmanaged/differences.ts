@@ -194,6 +194,7 @@ class OwnersDifferences {
       this.notes.push({
         text: `the database takes no ${denied.join(', ')} of "${table}" (\`${name}\`) from the service`,
       });
+    this.#noteKeptReferences(schema);
     const key = keyOf(this.#collection).column;
     if (access.create.length > 0 && madeByDatabase(this.#collection) && columns.get(key)?.hasDefault === false)
       this.notes.push({
@@ -207,6 +208,21 @@ class OwnersDifferences {
       this.notes.push({
         text: `"${table}" (\`${name}\`) needs values of "${missing.join('", "')}", which the schema does not have: no record can be created`,
       });
+  }
+
+  /** A foreign key would clear the reference, or hold its record back. */
+  #noteKeptReferences({ collections }: Schema): void {
+    const { name, table, relations } = this.#collection;
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'belongs_to' || relation.onDelete !== 'set_null') continue;
+      const { column } = relation;
+      const isKept = this.#table.columns.get(column)?.takesUpdates === false;
+      const isDeleted = collections.get(relation.collection)!.access.delete.length > 0;
+      if (!isKept || !isDeleted || this.#table.references.has(column)) continue;
+      const place = `"${table}"."${column}" (\`${name}.${relation.name}\`)`;
+      const text = `the database takes no update of ${place} from the service: the value stays when its record is deleted`;
+      this.notes.push({ text });
+    }
   }
 }
 

@@ -12,6 +12,8 @@ export interface OwnersColumn {
   readonly hasDefault: boolean;
   /** The database lets this connection set it. */
   readonly isWritable: boolean;
+  /** An update may set it: the role of this connection has the right. */
+  readonly takesUpdates: boolean;
 }
 
 interface OwnersKey {
@@ -35,7 +37,7 @@ export interface OwnersTable {
   /** The columns of its foreign keys, each by `columnsText`. */
   readonly references: ReadonlySet<string>;
   readonly writes: WritesOfTable;
-  /** The rows can be locked: those of a view only if PostgreSQL itself updates them. */
+  /** The rows can be locked, for which the role needs a right to update them: those of a view only if PostgreSQL itself updates them. */
   readonly hasRowLocks: boolean;
   /** Row security decides which rows this connection sees. */
   readonly hasRowSecurity: boolean;
@@ -76,8 +78,11 @@ export async function readOwnersTables(
 /** Columns in any order as one text. */
 export const columnsText = (columns: readonly string[]): string => columns.toSorted().join('\0');
 
-function columnOf([, name, type, required, hasDefault, isWritable, labels]: Cells): readonly [string, OwnersColumn] {
-  const flags = { required: required === 't', hasDefault: hasDefault === 't', isWritable: isWritable === 't' };
+type ColumnFlags = [boolean, boolean, boolean, boolean];
+
+function columnOf([, name, type, labels, ...flagCells]: Cells): readonly [string, OwnersColumn] {
+  const [required, hasDefault, isWritable, mayUpdate] = flagCells.map((cell) => cell === 't') as ColumnFlags;
+  const flags = { required, hasDefault, isWritable, takesUpdates: isWritable && mayUpdate };
   return [name!, { type: type!, labels: labels == null ? undefined : readStrings(labels), ...flags }];
 }
 
@@ -87,7 +92,7 @@ SELECT named.name, c.relkind,
        pg_relation_is_updatable(c.oid, true) & 8 <> 0 AND has_any_column_privilege(c.oid, 'INSERT'),
        pg_relation_is_updatable(c.oid, true) & 4 <> 0 AND has_any_column_privilege(c.oid, 'UPDATE'),
        pg_relation_is_updatable(c.oid, true) & 16 <> 0 AND has_table_privilege(c.oid, 'DELETE'),
-       c.relkind <> 'v' OR pg_relation_is_updatable(c.oid, false) & 4 <> 0,
+       (c.relkind <> 'v' OR pg_relation_is_updatable(c.oid, false) & 4 <> 0) AND has_any_column_privilege(c.oid, 'UPDATE'),
        row_security_active(c.oid)
   FROM ${named}
   JOIN pg_class c ON c.oid = to_regclass(named.quoted)
@@ -95,11 +100,12 @@ SELECT named.name, c.relkind,
 
 /** The triggers of a view whose type has the bit 64 are INSTEAD OF, and take any column. */
 const selectColumns = (named: Sql): Sql => sql`
-SELECT named.name, a.attname, format_type(base.type, base.modifier), a.attnotnull OR base.is_required,
-       a.atthasdef OR a.attidentity <> '' OR base.has_default,
+SELECT named.name, a.attname, format_type(base.type, base.modifier),
+       (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder)::text FROM pg_enum e WHERE e.enumtypid = base.type),
+       a.attnotnull OR base.is_required, a.atthasdef OR a.attidentity <> '' OR base.has_default,
        a.attgenerated = '' AND a.attidentity <> 'a'
          AND (pg_column_is_updatable(a.attrelid, a.attnum, false) OR has_instead.is_true),
-       (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder)::text FROM pg_enum e WHERE e.enumtypid = base.type)
+       has_column_privilege(a.attrelid, a.attnum, 'UPDATE')
   FROM ${named}
   JOIN pg_attribute a ON a.attrelid = to_regclass(named.quoted)
  CROSS JOIN LATERAL (

@@ -2,7 +2,14 @@
 import type { Queryable } from '../../database/contract.ts';
 import { keyOf } from '../../policy/types.ts';
 import { withoutLength } from '../../schema/fields/kind.ts';
-import { type BelongsTo, type Collection, type Field, madeByDatabase, type Schema } from '../../schema/model/model.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Field,
+  madeByDatabase,
+  type Relation,
+  type Schema,
+} from '../../schema/model/model.ts';
 import { unmanagedTables } from '../../schema/model/stored-names.ts';
 import { ident, type Sql, sql } from '../../sql.ts';
 import { type OwnersColumn, type OwnersTable, readOwnersTables } from './owners-tables.ts';
@@ -51,9 +58,11 @@ function servedCollection(collection: Collection, { columns, writes, hasRowLocks
     const column = columns.get(field.column);
     return [name, column === undefined ? field : servedField(field, column)];
   });
-  const relations = [...collection.relations].map(([name, relation]) => {
-    const isReadOnly = relation.kind === 'belongs_to' && columns.get(relation.column)?.isWritable === false;
-    return [name, isReadOnly ? { ...relation, readOnly: true, needed: false } : relation] as const;
+  const relations = [...collection.relations].map(([name, relation]): readonly [string, Relation] => {
+    if (relation.kind !== 'belongs_to') return [name, relation];
+    const { isWritable = true, takesUpdates = true } = columns.get(relation.column) ?? {};
+    const isReadOnly = !isWritable && { readOnly: true, needed: false };
+    return [name, { ...relation, ...isReadOnly, isKept: !takesUpdates }];
   });
   // A view has no default of the table below it.
   const hasIds = !madeByDatabase(collection) || columns.get(keyOf(collection).column)?.hasDefault === true;

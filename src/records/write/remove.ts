@@ -183,7 +183,9 @@ async function removeInTransaction(
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
   for (const { collection, rows, statement } of updatesToReferrers(reading, found))
-    await recordingChanges(reading, { collection, rows }, () => tx.run(statement));
+    await recordingChanges(reading, { collection, rows }, () => tx.run(statement)).catch((error: unknown) => {
+      throw ownersRefusal(error, collection);
+    });
   await keepGoing(reading, tx, found);
   const isRecord = recordKeyOf(access.collection).is(STORED, id);
   const deleted = await tx.run(sql`DELETE FROM ${scopeOf(reading).stored(name, STORED).where(isRecord)}`);
@@ -234,7 +236,7 @@ function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRec
         };
         // A table that does not count changes has nothing to note of its members.
         if (relation.kind === 'many_to_many' && isTouched(collection)) yield touchOwners(referrers, relation);
-        if (relation.kind === 'belongs_to') yield clearReference(referrers, relation);
+        if (relation.kind === 'belongs_to' && !relation.isKept) yield clearReference(referrers, relation);
       }
     }
   }

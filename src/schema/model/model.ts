@@ -388,6 +388,8 @@ export interface BelongsTo extends CatalogBelongsTo {
   /** As of a field. */
   readonly needed: boolean;
   readonly readOnly: boolean;
+  /** The database lets the service change no value of the column, so it stays when its record is deleted. */
+  readonly isKept?: boolean;
   /** Given for a reference of several columns, in the order of the key that it refers to. */
   readonly columns?: readonly string[];
 }
