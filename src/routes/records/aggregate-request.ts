@@ -40,13 +40,14 @@ export function aggregateRequestOf(given: unknown, schema: Schema, collection: C
   const body = new QueryBody({ body: isObject(given) ? given : {}, path: [] }, { schema, collection, errors });
   body.allow(AGGREGATE_KEYS);
   const asked = body.value('measures');
-  const misplaced = { names: isObject(asked) ? Object.keys(asked) : [], key: 'having' };
+  const names = isObject(asked) ? Object.keys(asked) : [];
+  const misplaced = { names, reason: 'a measure, and a filter is over records; expected it in `having`' };
   const filter = body.withTenant(body.condition(['filter'], body.value('filter'), { misplaced }));
   const reader = new AggregateReader(body, { schema, collection, errors });
   const groups = reader.groups();
   const measures = reader.measures(groups);
   // An error of a measure explains why `having` does not know it.
-  const having = measures.length < misplaced.names.length ? undefined : reader.having(measures);
+  const having = measures.length < names.length ? undefined : reader.having(measures);
   body.requireNamed([filter, having, ...measures.map(({ where }) => where)]);
   const sort = reader.sort([...groups, ...measures].map(({ name }) => name));
   const limit = body.integer('limit', AGGREGATE_LIMIT);
@@ -196,7 +197,10 @@ class AggregateReader {
   /** A filter over the measures. */
   having(measures: readonly Measure[]): Filter | undefined {
     const over = { catalog: measuresAsFields(measures), collection: MEASURES };
-    const filter = this.#body.condition(['having'], this.#body.value('having'), { over });
+    const { fields, relations } = this.#collection;
+    const names = [...fields.keys(), ...relations.keys()];
+    const misplaced = { names, reason: 'of the records, and `having` is over measures; expected it in `filter`' };
+    const filter = this.#body.condition(['having'], this.#body.value('having'), { over, misplaced });
     const columns = filter === undefined ? [] : allOperandsOf(filter.checked);
     if (columns.some((operand) => operand.kind === 'column' && operand.column.kind === 'id'))
       this.#errors.add(['having'], 'unknown_name', 'a group has no `id`; expected measures');

@@ -196,6 +196,23 @@ describeRoutes(
       ]);
     });
 
+    test('a member of the records in having is an error that names the filter', async () => {
+      for (const having of ['status = "open"', '"open" = status', 'status is null and n > 1']) {
+        const { body: answer } = await aggregate({ measures: { n: 'count' }, group_by: ['status'], having });
+        expect([answer.code, answer.errors]).toEqual([
+          'filter_invalid',
+          [
+            expect.objectContaining({
+              pointer: '/having',
+              detail: '`status` is of the records, and `having` is over measures; expected it in `filter`',
+            }),
+          ],
+        ]);
+      }
+      const near = await aggregate({ measures: { amounts: 'sum(amount)' }, filter: 'amounts > 1' });
+      expect(near.body.detail).toBe('`amounts` is a measure, and a filter is over records; expected it in `having`');
+    });
+
     test('an error of a measure is the only one where having names the measure', async () => {
       const { status, body } = await aggregate({ group_by: ['status'], measures: { n: 'count()' }, having: 'n > 1' });
       expect([status, body.errors.map(({ pointer }: { pointer: string }) => pointer)]).toEqual([422, ['/measures/n']]);

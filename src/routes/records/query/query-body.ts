@@ -25,8 +25,14 @@ interface ConditionOptions {
   readonly over?: { readonly catalog: Catalog; readonly collection: string };
   /** Gives the params of the filter their types. */
   readonly typed?: (filter: Filter) => Filter;
-  /** Names that belong to another key of the body, and the key. */
-  readonly misplaced?: { readonly names: readonly string[]; readonly key: string };
+  readonly misplaced?: MisplacedNames;
+}
+
+/** Names that belong to another key of the body. */
+interface MisplacedNames {
+  readonly names: readonly string[];
+  /** The end of the sentence about a name: its kind, and the key that takes it. */
+  readonly reason: string;
 }
 
 /** Reads the keys of one object of the body, about the records of one collection. */
@@ -264,10 +270,8 @@ type Issue = CompiledFilter['issues'][number];
 /** A name that is unknown here and known under another key: the error says where it belongs. */
 function toldPlace(issue: Issue, text: string, misplaced: ConditionOptions['misplaced']): Issue {
   const name = text.slice(issue.span.start, issue.span.end);
-  if (issue.code !== 'text_unquoted' || misplaced?.names.includes(name) !== true) return issue;
+  const isUnknown = issue.code === 'text_unquoted' || issue.code === 'name_unknown';
+  if (!isUnknown || misplaced?.names.includes(name) !== true) return issue;
   const { fix: _, ...others } = issue;
-  return {
-    ...others,
-    message: `\`${name}\` is a measure, and a filter is over records; expected it in \`${misplaced.key}\``,
-  };
+  return { ...others, message: `\`${name}\` is ${misplaced.reason}` };
 }
