@@ -9,7 +9,7 @@ const OWNER = `
 CREATE SCHEMA shop;
 CREATE TABLE shop.customers (customer_no integer PRIMARY KEY, name text);
 CREATE TABLE shop.orders (order_no integer PRIMARY KEY, customer_no integer, payer_no integer,
-  seller_no integer REFERENCES shop.customers, clerk_id uuid, note text);
+  seller_no integer REFERENCES shop.customers, clerk_id uuid UNIQUE, note text);
 INSERT INTO shop.customers VALUES (1, 'Ann'), (2, 'Bob'), (3, 'Cy');
 INSERT INTO shop.orders (order_no, customer_no, payer_no, seller_no) VALUES (1, 1, 1, NULL), (2, 3, 3, 2)`;
 const SERVICE = `
@@ -22,7 +22,9 @@ const EDITS = `
 roles: { admin: { assigns: [admin, member] }, member: {} }
 register: { roles: [member] }
 collections:
-  users: { access: { view: true, delete: { roles: [admin] } } }
+  users:
+    relations: { order: { kind: has_one, collection: orders, via: clerk } }
+    access: { view: true, update: '@record.id = @request.auth.id', delete: { roles: [admin] } }
   customers: { access: { view: true, delete: true } }
   orders:
     without: [customer_no, payer_no, clerk_id]
@@ -76,6 +78,7 @@ describe.skipIf(inject('postgresUrl') === '')('a role with a right to some colum
   test('an update of a column without the right is a 403, as is a delete once the right is taken', async () => {
     expect((await ann.client.patch('/api/orders/2', { data: { note: 'new' } })).status).toBe(200);
     expect((await ann.client.patch('/api/orders/2', { data: { customer: null } })).status).toBe(403);
+    expect((await ann.client.patch(`/api/users/${ann.id}`, { data: { order: 2 } })).status).toBe(403);
     await shop.own('REVOKE UPDATE (payer_no) ON shop.orders FROM courier');
     expect(await statusOf('/api/customers/3')).toBe(403);
     expect(await order(2)).toMatchObject({ note: 'new', payer_no: 3 });
