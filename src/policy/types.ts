@@ -152,7 +152,7 @@ export interface HasOne {
   readonly collection: string;
   readonly via: string;
   readonly viaColumn: string;
-  /** No request writes records of the other collection, whose key has several columns. */
+  /** No request sets the reference of the other collection: its key has several columns, or the database takes no update of it. */
   readonly readOnly?: true;
 }
 export interface HasMany extends Omit<HasOne, 'kind'> {

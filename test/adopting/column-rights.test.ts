@@ -9,7 +9,7 @@ const OWNER = `
 CREATE SCHEMA shop;
 CREATE TABLE shop.customers (customer_no integer PRIMARY KEY, name text);
 CREATE TABLE shop.orders (order_no integer PRIMARY KEY, customer_no integer, payer_no integer,
-  seller_no integer REFERENCES shop.customers, clerk_id uuid UNIQUE, note text);
+  seller_no integer REFERENCES shop.customers, clerk_id uuid UNIQUE, rider_id uuid UNIQUE, note text);
 INSERT INTO shop.customers VALUES (1, 'Ann'), (2, 'Bob'), (3, 'Cy');
 INSERT INTO shop.orders (order_no, customer_no, payer_no, seller_no) VALUES (1, 1, 1, NULL), (2, 3, 3, 2)`;
 const SERVICE = `
@@ -17,22 +17,25 @@ CREATE ROLE courier LOGIN;
 CREATE SCHEMA bylaw AUTHORIZATION courier;
 GRANT USAGE ON SCHEMA shop TO courier;
 GRANT SELECT, DELETE ON shop.customers TO courier;
-GRANT SELECT, UPDATE (note, payer_no) ON shop.orders TO courier`;
+GRANT SELECT, UPDATE (note, payer_no, rider_id) ON shop.orders TO courier`;
 const EDITS = `
 roles: { admin: { assigns: [admin, member] }, member: {} }
 register: { roles: [member] }
 collections:
   users:
-    relations: { order: { kind: has_one, collection: orders, via: clerk } }
+    relations:
+      order: { kind: has_one, collection: orders, via: clerk }
+      ride: { kind: has_one, collection: orders, via: rider }
     access: { view: true, update: '@record.id = @request.auth.id', delete: { roles: [admin] } }
   customers: { access: { view: true, delete: true } }
   orders:
-    without: [customer_no, payer_no, clerk_id]
+    without: [customer_no, payer_no, clerk_id, rider_id]
     relations:
       customer: { kind: belongs_to, collection: customers, column: customer_no }
       payer: { kind: belongs_to, collection: customers, column: payer_no }
       seller: { kind: belongs_to, collection: customers, column: seller_no }
       clerk: { kind: belongs_to, collection: users, column: clerk_id }
+      rider: { kind: belongs_to, collection: users, column: rider_id }
     access: { view: true, update: true }
 `;
 
@@ -75,12 +78,20 @@ describe.skipIf(inject('postgresUrl') === '')('a role with a right to some colum
     expect([status, body.code]).toEqual([409, 'still_referenced']);
   });
 
-  test('an update of a column without the right is a 403, as is a delete once the right is taken', async () => {
+  test('an update of a column without the right is a 403, and a has_one that would need it is read-only', async () => {
     expect((await ann.client.patch('/api/orders/2', { data: { note: 'new' } })).status).toBe(200);
     expect((await ann.client.patch('/api/orders/2', { data: { customer: null } })).status).toBe(403);
-    expect((await ann.client.patch(`/api/users/${ann.id}`, { data: { order: 2 } })).status).toBe(403);
-    await shop.own('REVOKE UPDATE (payer_no) ON shop.orders FROM courier');
+    expect((await ann.client.patch(`/api/users/${ann.id}`, { data: { ride: 2 } })).status).toBe(200);
+    for (const order of [2, null]) {
+      const { status, body } = await ann.client.patch(`/api/users/${ann.id}`, { data: { order } });
+      expect([status, body.errors[0].code]).toEqual([422, 'read_only']);
+    }
+  });
+
+  test('a right that is taken meanwhile makes a write a 403', async () => {
+    await shop.own('REVOKE UPDATE (payer_no, rider_id) ON shop.orders FROM courier');
     expect(await statusOf('/api/customers/3')).toBe(403);
-    expect(await order(2)).toMatchObject({ note: 'new', payer_no: 3 });
+    expect((await ann.client.patch(`/api/users/${ann.id}`, { data: { ride: 1 } })).status).toBe(403);
+    expect(await order(2)).toMatchObject({ note: 'new', payer_no: 3, rider_id: ann.id });
   });
 });

@@ -6,6 +6,7 @@ import {
   type BelongsTo,
   type Collection,
   type Field,
+  type HasOne,
   madeByDatabase,
   type Relation,
   type Schema,
@@ -22,8 +23,19 @@ function servedSchema(schema: Schema, owners: ReadonlyMap<string, OwnersTable>):
   });
   const served = new Map(collections);
   const hasPaddedKey = (name: string): boolean => isPadded(schema.collections.get(name)!, owners);
-  for (const [name, collection] of served) served.set(name, withoutPadding(collection, hasPaddedKey));
+  for (const [name, collection] of served)
+    served.set(name, withReadOnlyPartners(withoutPadding(collection, hasPaddedKey), served));
   return { ...schema, collections: served };
+}
+
+/** A has_one sets a reference in the other table. */
+function withReadOnlyPartners(collection: Collection, all: ReadonlyMap<string, Collection>): Collection {
+  const kept = [...collection.relations].flatMap(([name, relation]) => {
+    const via = relation.kind === 'has_one' ? all.get(relation.collection)!.relations.get(relation.via) : undefined;
+    const isKept = via?.kind === 'belongs_to' && via.isKept;
+    return isKept ? [[name, { ...relation, readOnly: true } as HasOne] as const] : [];
+  });
+  return kept.length === 0 ? collection : { ...collection, relations: new Map([...collection.relations, ...kept]) };
 }
 
 /** The ids are `character`, whose values have spaces up to its length. */

@@ -161,7 +161,7 @@ class InputReader implements Input {
       this.report(
         pointer,
         'read_only',
-        `\`${key}\` is a record of \`${relation.collection}\`, which no request writes`,
+        `\`${key}\` is a record of \`${relation.collection}\`, whose \`${relation.via}\` no request sets`,
       );
     } else if (relation?.kind === 'has_one') this.#readHasOne(relation, value, pointer);
     else if (relation?.kind === 'many_to_many') this.#readLinks(relation, value, pointer);

@@ -309,7 +309,7 @@ collections:
           {
             pointer: '/data/slip',
             code: 'read_only',
-            detail: '`slip` is a record of `slips`, which no request writes',
+            detail: '`slip` is a record of `slips`, whose `order` no request sets',
           },
         ]);
         expect((await client.patch('/api/orders/9', { data: { buyer: 'ann' } })).body.data.slip).toBe('9~1');
