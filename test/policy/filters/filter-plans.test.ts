@@ -84,7 +84,7 @@ test.each<Literals>([
       return condition(pattern.replace('?', spelled), {}, visibility);
     }) as [Sql, Sql];
     expect(first.text).not.toMatch(/secre|2\.?718|0190/);
-    expect(second.shape).toBe(first.shape);
+    expect(second.text).toBe(first.text);
     // A filter on members that the caller may not read leaves nothing to plan.
     expect([first.isPlannedAnew, second.isPlannedAnew]).toEqual(
       first.params.length > 0 ? [true, true] : [false, false],
