@@ -20,7 +20,7 @@ import { openDatabase } from '../src/database/open-database.ts';
 import { applyMigration } from '../src/migrations/apply-migration.ts';
 import { loadSchema } from '../src/schema/file/load-file.ts';
 import { param, raw, sql, text } from '../src/sql.ts';
-import { SmtpServer } from '../test/auth/smtp-server.ts';
+import { SmtpServer } from '../test/auth/mail/smtp-server.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import { call } from './movies/client.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';

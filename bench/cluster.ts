@@ -19,7 +19,7 @@ import { openLog } from '../src/http/observe/log.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import { type Service, startService } from '../src/service/start-service.ts';
 import { raw, sql, uuid } from '../src/sql.ts';
-import { CitusCluster } from '../test/support/citus.ts';
+import { CitusCluster } from '../test/support/cluster/citus.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { verdict } from './support/measure.ts';

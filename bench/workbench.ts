@@ -7,7 +7,7 @@ import { testToolsOf } from '../src/cli/test.ts';
 import type { Database } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { compareRules } from '../src/policy/analyse/solve/solve.ts';
-import { compile } from '../src/policy/compile.ts';
+import { compilePolicy } from '../src/policy/compile.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model/model.ts';
 import { CoverageCounter } from '../src/workbench/coverage/coverage.ts';
@@ -170,7 +170,7 @@ function comparePairs(schema: Schema): void {
   for (let i = 0; i < PAIRS; i++) {
     const [first, second] = [i, i + PAIRS].map((seed) => policyOf(LEAVES_A_SIDE / 2, seed));
     const other = i % 4 === 0 ? first! : policyOf(LEAVES_A_SIDE / 2, i + 2 * PAIRS);
-    const sides = [`${first} or ${second}`, `${second} or ${other}`].map((text) => [compile(text, place)]);
+    const sides = [`${first} or ${second}`, `${second} or ${other}`].map((text) => [compilePolicy(text, place)]);
     const begin = performance.now();
     if (compareRules(place, [sides[0]!, sides[1]!]).verdict === 'unknown') unknown++;
     times.push(performance.now() - begin);

@@ -19,7 +19,18 @@ import {
 } from './read-tokens.ts';
 import { isStandIn, repairs } from './repairs.ts';
 import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
-import type { Ancestors, CompareOp, Dialect, Elements, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
+import type {
+  AncestorsCall,
+  CompareOp,
+  Dialect,
+  Elements,
+  Expr,
+  List,
+  Operand,
+  Path,
+  QuantifierWord,
+  Span,
+} from './syntax.ts';
 import { syntaxIssue } from './syntax-issue.ts';
 import * as t from './tokens.ts';
 import { readWithin } from './within.ts';
@@ -107,7 +118,7 @@ class PolicyParser extends EmbeddedActionsParser {
     const condition = this.SUBRULE(this.policy);
     const close = t.spanOf(this.CONSUME(t.Close));
     const variable = readVariableName(name, this.report);
-    const quantifier = word.image.toLowerCase() as Quantifier;
+    const quantifier = word.image.toLowerCase() as QuantifierWord;
     return { kind: 'quantified', quantifier, path, variable, condition, span: spanning(t.spanOf(word), close) };
   });
 
@@ -163,7 +174,7 @@ class PolicyParser extends EmbeddedActionsParser {
   readonly operand: ParserMethod<[], Operand> = this.RULE('operand', () =>
     this.OR([
       { ALT: () => this.SUBRULE(this.path) },
-      { ALT: () => readParam(this.CONSUME(t.Param), this.report) },
+      { ALT: () => readParam(this.CONSUME(t.ParamName), this.report) },
       { ALT: () => this.SUBRULE(this.literal) },
       { ALT: () => this.SUBRULE(this.list) },
       { ALT: () => this.SUBRULE(this.instant) },
@@ -176,7 +187,7 @@ class PolicyParser extends EmbeddedActionsParser {
     this.OR([{ ALT: () => this.SUBRULE(this.path) }, { ALT: () => this.SUBRULE(this.ancestors) }]),
   );
 
-  readonly ancestors: ParserMethod<[], Ancestors> = this.RULE('ancestors', (): Ancestors => {
+  readonly ancestors: ParserMethod<[], AncestorsCall> = this.RULE('ancestors', (): AncestorsCall => {
     const word = t.spanOf(this.CONSUME(t.Ancestors));
     this.CONSUME(t.Open);
     const path = this.SUBRULE(this.path);

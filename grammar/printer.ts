@@ -2,7 +2,7 @@
  * The canonical text of a tree: words for operators, double quotes, one space, no parentheses but
  * those that the tree needs, and those around an `and` in an `or`, which save the reader the precedence.
  */
-import type { Ancestors, Count, Elements, Expr, List, Now, Operand, Path } from './syntax.ts';
+import type { AncestorsCall, CountCall, Elements, Expr, List, NowReference, Operand, Path } from './syntax.ts';
 import { WITHIN } from './tokens.ts';
 
 /** How tightly a condition binds; a looser one within a tighter one has parentheses. */
@@ -72,18 +72,18 @@ function printOperand(operand: Operand): string {
   }
 }
 
-function printCount({ path, variable, condition }: Count): string {
+function printCount({ path, variable, condition }: CountCall): string {
   const chosen = variable === undefined || condition === undefined ? '' : ` as ${variable.name}, ${print(condition)}`;
   return `count(${printElements(path)}${chosen})`;
 }
 
 const printElements = (elements: Elements): string =>
   elements.kind === 'path' ? printPath(elements) : printAncestors(elements);
-const printAncestors = ({ path, by }: Ancestors): string => `ancestors(${printPath(path)} by ${by.name})`;
+const printAncestors = ({ path, by }: AncestorsCall): string => `ancestors(${printPath(path)} by ${by.name})`;
 
 const printList = ({ items }: List): string => `[${items.map(printOperand).join(', ')}]`;
 
-function printNow({ isDay, offset }: Now): string {
+function printNow({ isDay, offset }: NowReference): string {
   const word = isDay ? '@today' : '@now';
   return offset === undefined ? word : `${word} ${offset.sign} ${offset.amount}${offset.unit}`;
 }

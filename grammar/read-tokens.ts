@@ -7,7 +7,18 @@ import { filterIssue, ME } from './filter-roots.ts';
 import { overNames } from './limits.ts';
 import { type PolicyIssue, replacing } from './policy-error.ts';
 import { nearest } from './suggest.ts';
-import type { Dialect, Name, Now, Numeral, Operand, Param, Path, Root, Span, Text } from './syntax.ts';
+import type {
+  Dialect,
+  Name,
+  NowReference,
+  NumeralLiteral,
+  Operand,
+  ParamOperand,
+  Path,
+  Root,
+  Span,
+  TextLiteral,
+} from './syntax.ts';
 import { JSON_NUMBER, NOW_WORDS, RESERVED, spanOf } from './tokens.ts';
 
 export interface TokenReport {
@@ -131,8 +142,8 @@ function readFilterPath(names: readonly Name[], span: Span, report: TokenReport)
 const CALLER_ID = '@request.auth.id';
 
 /** `$name`. The checker decides if the query has it. */
-export function readParam(token: IToken, report: TokenReport): Param {
-  const param: Param = { kind: 'param', name: token.image.slice(1), span: spanOf(token) };
+export function readParam(token: IToken, report: TokenReport): ParamOperand {
+  const param: ParamOperand = { kind: 'param', name: token.image.slice(1), span: spanOf(token) };
   if (report.dialect === 'filter') return param;
   const message = `\`${token.image}\` in a policy; only the filters of queries have parameters`;
   const isCaller = /^(?:auth|(?:current_?|auth_?)?user(?:_?id)?|uid|me)$/i.test(param.name);
@@ -290,7 +301,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map(
   Object.entries({ '"': '"', "'": "'", '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
 );
 
-export function readStringToken(token: IToken, report: TokenReport): Text {
+export function readStringToken(token: IToken, report: TokenReport): TextLiteral {
   const { image } = token;
   const quote = image[0];
   const inner = image.slice(1, -1);
@@ -329,7 +340,7 @@ function unescapedString(inner: string, offset: number, report: TokenReport): st
   );
 }
 
-export function readNumeral(token: IToken, report: TokenReport): Numeral {
+export function readNumeral(token: IToken, report: TokenReport): NumeralLiteral {
   const source = token.image;
   const span = spanOf(token);
   if (JSON_NUMBER.test(source)) return { kind: 'number', source, span };
@@ -341,7 +352,7 @@ export function readNumeral(token: IToken, report: TokenReport): Numeral {
   const message = `\`${source.slice(0, 40)}\` is not a JSON number`;
   if (right === undefined) reportIssue(report, { code: 'number_malformed', message, span });
   else respell(report, token, { right, code: 'number_malformed', message: `${message}; did you mean \`${right}\`?` });
-  const numeral: Numeral = { kind: 'number', source: right ?? '0', span };
+  const numeral: NumeralLiteral = { kind: 'number', source: right ?? '0', span };
   if (right === undefined) report.broken.add(numeral);
   return numeral;
 }
@@ -381,7 +392,7 @@ export interface Shift {
   readonly duration: IToken;
 }
 
-export function readNow(token: IToken, shift: Shift | undefined, report: TokenReport): Now {
+export function readNow(token: IToken, shift: Shift | undefined, report: TokenReport): NowReference {
   const span = spanOf(token);
   const day = token.image === '@today' ? { isDay: true as const } : {};
   if (shift === undefined) return { kind: 'now', ...day, seconds: 0, span };

@@ -19,14 +19,14 @@ import {
 } from './unexpected-token.ts';
 
 const LITERALS = [t.Text, t.Numeral, t.Truth, t.Null];
-const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.Param, t.CloseList, t.Now, t.Duration]);
+const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.ParamName, t.CloseList, t.Now, t.Duration]);
 const STARTS_OPERAND = new Set<TokenType>([
   ...LITERALS,
   t.Count,
   t.Ancestors,
   t.AtPath,
   t.Word,
-  t.Param,
+  t.ParamName,
   t.OpenList,
   t.Now,
 ]);

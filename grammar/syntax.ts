@@ -20,14 +20,14 @@ export type { CompareOp };
 export type Dialect = 'policy' | 'filter';
 
 /** A condition: true, false or unknown for one record and one request. */
-export type Expr = Logic | Not | Compare | IsNull | Quantified | Truth | Call;
+export type Expr = Logic | Negation | Compare | IsNullTest | Quantified | TruthLiteral | Call;
 
 interface Logic {
   readonly kind: 'and' | 'or';
   readonly items: readonly Expr[];
   readonly span: Span;
 }
-interface Not {
+interface Negation {
   readonly kind: 'not';
   readonly item: Expr;
   readonly span: Span;
@@ -40,16 +40,16 @@ export interface Compare {
   readonly right: Operand;
   readonly span: Span;
 }
-export interface IsNull {
+export interface IsNullTest {
   readonly kind: 'is null';
   readonly negated: boolean;
   readonly operand: Operand;
   readonly span: Span;
 }
-export type Quantifier = (typeof QUANTIFIERS)[number];
+export type QuantifierWord = (typeof QUANTIFIERS)[number];
 export interface Quantified {
   readonly kind: 'quantified';
-  readonly quantifier: Quantifier;
+  readonly quantifier: QuantifierWord;
   readonly path: Elements;
   readonly variable: Name;
   readonly condition: Expr;
@@ -63,15 +63,25 @@ export interface Call {
   readonly span: Span;
 }
 /** A bool path, `true` or `false` as a condition. */
-export interface Truth {
+export interface TruthLiteral {
   readonly kind: 'truth';
   readonly operand: Operand;
   readonly span: Span;
 }
 
-export type Operand = Path | Param | Text | Numeral | Bool | Null | List | Now | Count | Ancestors;
+export type Operand =
+  | Path
+  | ParamOperand
+  | TextLiteral
+  | NumeralLiteral
+  | Bool
+  | NullLiteral
+  | List
+  | NowReference
+  | CountCall
+  | AncestorsCall;
 /** The range of a quantifier or `count`. */
-export type Elements = Path | Ancestors;
+export type Elements = Path | AncestorsCall;
 /** `request` and `now`: a fact of the request, `@request.ip` or `@now.hour`. */
 export type Root = 'record' | 'next' | 'auth' | 'query' | 'data' | 'request' | 'now' | 'variable';
 export interface Name {
@@ -90,12 +100,12 @@ export interface Path {
   readonly span: Span;
 }
 /** `$name`: a value that comes with the filter of a query. */
-export interface Param {
+export interface ParamOperand {
   readonly kind: 'param';
   readonly name: string;
   readonly span: Span;
 }
-export interface Text {
+export interface TextLiteral {
   readonly kind: 'text';
   readonly value: string;
   readonly span: Span;
@@ -104,7 +114,7 @@ export interface Text {
  * `count(<to-many>)`, `count(<to-many> as x, <condition>)`. Both or neither of `variable` and
  * `condition`.
  */
-export interface Count {
+export interface CountCall {
   readonly kind: 'count';
   readonly path: Elements;
   readonly variable?: Name;
@@ -112,14 +122,14 @@ export interface Count {
   readonly span: Span;
 }
 /** `ancestors(@record.folder by parent)`: the record at the path, and what is reached from it by following `by`. */
-export interface Ancestors {
+export interface AncestorsCall {
   readonly kind: 'ancestors';
   readonly path: Path;
   readonly by: Name;
   readonly span: Span;
 }
 /** A JSON number; `source` is what was written, because a literal is never rounded. */
-export interface Numeral {
+export interface NumeralLiteral {
   readonly kind: 'number';
   readonly source: string;
   readonly span: Span;
@@ -130,20 +140,20 @@ export interface Bool {
   readonly span: Span;
 }
 /** `null` is read, so that the checker can offer `is null`. */
-export interface Null {
+export interface NullLiteral {
   readonly kind: 'null';
   readonly span: Span;
 }
 export interface List {
   readonly kind: 'list';
-  readonly items: readonly (Text | Numeral | Bool | Null)[];
+  readonly items: readonly (TextLiteral | NumeralLiteral | Bool | NullLiteral)[];
   readonly span: Span;
 }
 /**
  * `@now`, `@now - 24h`, `@now + 7d`; `@today`, `@today + 7d`. `seconds` is signed; `amount` and `unit` are as
  * written.
  */
-export interface Now {
+export interface NowReference {
   readonly kind: 'now';
   /** `@today`: the day of the request, in the time zone of the schema. */
   readonly isDay?: true;

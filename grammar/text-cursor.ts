@@ -195,7 +195,7 @@ const OPEN_TOKENS: readonly (readonly [OpenToken, TokenType])[] = [
   ['AtPath', t.AtPath],
   ['Word', t.Word],
   ['CallName', t.CallName],
-  ['Param', t.Param],
+  ['Param', t.ParamName],
   ['Text', t.Text],
   ['Numeral', t.Numeral],
   ['Duration', t.Duration],

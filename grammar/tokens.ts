@@ -9,7 +9,7 @@ const COMMENT = String.raw`/\*(?:[^*]|\*(?!/))*\*/`;
 const GAP = `(?:[ \\t\\r\\n]|${COMMENT})+`;
 // After a dot every word is a name: `all.user` is the path of a variable.
 const END = '(?![A-Za-z0-9_.])';
-const words = (...parts: readonly string[]): string => parts.join(GAP) + END;
+const keywords = (...parts: readonly string[]): string => parts.join(GAP) + END;
 const pattern = (source: string): RegExp => new RegExp(source, 'i');
 
 /** The pattern of each comparison. The first match wins, so the longer ones come first. */
@@ -20,12 +20,12 @@ const COMPARISONS = {
   '<': '<',
   '>': '>',
   '=': '={1,3}',
-  'not in': words('not', 'in'),
-  in: words('in'),
-  contains: words('contains'),
-  'starts with': words('starts', 'with'),
-  'ends with': words('ends', 'with'),
-  matches: words('matches'),
+  'not in': keywords('not', 'in'),
+  in: keywords('in'),
+  contains: keywords('contains'),
+  'starts with': keywords('starts', 'with'),
+  'ends with': keywords('ends', 'with'),
+  matches: keywords('matches'),
 } as const;
 /** A comparison that is written as a call: `within(@record.at, 52.1, 4.3, 5km)`. */
 export const WITHIN = 'within';
@@ -60,26 +60,26 @@ export const Comparison = createToken({
 });
 export const IsNotNull = createToken({
   name: 'IsNotNull',
-  pattern: pattern(words('is', 'not', 'null')),
+  pattern: pattern(keywords('is', 'not', 'null')),
   label: 'is not null',
 });
-export const IsNull = createToken({ name: 'IsNull', pattern: pattern(words('is', 'null')), label: 'is null' });
-export const And = createToken({ name: 'And', pattern: pattern(`${words('and')}|&&?`), label: 'and' });
-export const Or = createToken({ name: 'Or', pattern: pattern(`${words('or')}|\\|\\|?`), label: 'or' });
-export const Not = createToken({ name: 'Not', pattern: pattern(`${words('not')}|!`), label: 'not' });
+export const IsNull = createToken({ name: 'IsNull', pattern: pattern(keywords('is', 'null')), label: 'is null' });
+export const And = createToken({ name: 'And', pattern: pattern(`${keywords('and')}|&&?`), label: 'and' });
+export const Or = createToken({ name: 'Or', pattern: pattern(`${keywords('or')}|\\|\\|?`), label: 'or' });
+export const Not = createToken({ name: 'Not', pattern: pattern(`${keywords('not')}|!`), label: 'not' });
 export const Quantifier = createToken({
   name: 'Quantifier',
-  pattern: pattern(words(`(?:${QUANTIFIERS.join('|')})`)),
+  pattern: pattern(keywords(`(?:${QUANTIFIERS.join('|')})`)),
   label: 'a quantifier',
 });
-export const As = createToken({ name: 'As', pattern: pattern(words('as')), label: 'as' });
-export const By = createToken({ name: 'By', pattern: pattern(words('by')), label: 'by' });
+export const As = createToken({ name: 'As', pattern: pattern(keywords('as')), label: 'as' });
+export const By = createToken({ name: 'By', pattern: pattern(keywords('by')), label: 'by' });
 export const Truth = createToken({
   name: 'Truth',
-  pattern: pattern(words('(?:true|false)')),
+  pattern: pattern(keywords('(?:true|false)')),
   label: '`true` or `false`',
 });
-export const Null = createToken({ name: 'Null', pattern: pattern(words('null')), label: 'null' });
+export const Null = createToken({ name: 'Null', pattern: pattern(keywords('null')), label: 'null' });
 /** The instant of the request, and the day of that instant. */
 export const NOW_WORDS = ['@now', '@today'] as const;
 export const Now = createToken({ name: 'Now', pattern: /@(?:now|today)(?![A-Za-z0-9_.])/, label: '@now' });
@@ -108,7 +108,7 @@ export const Word = createToken({
   label: 'a name',
 });
 /** `$name`, a value that a query's filter is given. */
-export const Param = createToken({ name: 'Param', pattern: /\$[A-Za-z_][A-Za-z0-9_]*/, label: 'a parameter' });
+export const ParamName = createToken({ name: 'Param', pattern: /\$[A-Za-z_][A-Za-z0-9_]*/, label: 'a parameter' });
 export const Text = createToken({
   name: 'Text',
   pattern: /"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[“”„][^“”„"]*[“”„]|[‘’‚][^‘’‚']*[‘’‚]|`[^`]*`/,
@@ -169,7 +169,7 @@ export const TOKENS: readonly TokenType[] = [
   Ancestors,
   CallName,
   Word,
-  Param,
+  ParamName,
   Text,
   Duration,
   Numeral,

@@ -1,7 +1,7 @@
 /** `within(@record.at, 52.1, 4.3, 5km)`: a comparison whose right side is a circle. */
 import type { IToken } from 'chevrotain';
 import { reportIssue, type TokenReport } from './read-tokens.ts';
-import type { Expr, Name, Operand, Span, Text } from './syntax.ts';
+import type { Expr, Name, Operand, Span, TextLiteral } from './syntax.ts';
 import { WITHIN } from './tokens.ts';
 
 interface WithinCall {
@@ -21,7 +21,7 @@ export function readWithin({ name, args, distance, span }: WithinCall, report: T
   const degrees = place.map((each) => (each.kind === 'number' ? Number(each.source) : Number.NaN));
   const isPlace = degrees.length === 2 && degrees.every((each, i) => Math.abs(each) <= 90 * (i + 1));
   const text = distance?.image ?? '';
-  const right: Text = { kind: 'text', value: [...degrees, text].join(', '), span: place[0]?.span ?? span };
+  const right: TextLiteral = { kind: 'text', value: [...degrees, text].join(', '), span: place[0]?.span ?? span };
   const isCalled = name.name === WITHIN;
   if (!isCalled || point === undefined || !isPlace || !DISTANCE.test(text)) {
     const message = isCalled

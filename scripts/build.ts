@@ -11,7 +11,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { rolldown } from 'rolldown';
 import { writePacked } from '../src/routes/studio/packed-bundle.ts';
 import { bundlePage } from '../src/routes/studio/studio-bundle.ts';
-import { dumpEmpty } from '../test/support/empty-database.ts';
+import { dumpEmpty } from '../test/support/embedded/empty-database.ts';
 import { licencesOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');

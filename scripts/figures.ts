@@ -119,10 +119,10 @@ function switches(files: readonly SourceFile[], kind: string): string {
   return `${counts.reduce((sum, count) => sum + count, 0)} in ${counts.filter(Boolean).length} files`;
 }
 
-/** Lines outside the table of operators that name an operator. */
+/** Lines outside the table of operators, and of its SQL, that name an operator. */
 function operatorsByName(files: readonly SourceFile[]): string {
   const named = /'(?:=|!=|<|<=|>|>=|in|not in|contains|starts with|ends with)'(?!.* null)/;
-  const found = files.filter(({ path }) => /^src\/policy\/(?!operators\.ts)/.test(path));
+  const found = files.filter(({ path }) => /^src\/policy\/(?!operators\.ts|emit\/operator-sql\.ts)/.test(path));
   const counts = found.map(({ lines }) => lines.filter((line) => named.test(line)).length);
   return `${counts.reduce((sum, count) => sum + count, 0)} in ${counts.filter(Boolean).length} files`;
 }

@@ -3,7 +3,7 @@
  * their own tasks. While others wait, one caller has at most `SHARE` of the places; who asks alone has all of them.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Caller, currentCaller, SERVICE } from './caller.ts';
+import { currentCaller, type QueuedCaller, SERVICE } from './queued-caller.ts';
 
 const SHARE = 0.75;
 /** Milliseconds that a task may wait. */
@@ -98,7 +98,7 @@ export class FairQueue {
     return isFree ? this.#take(id) : undefined;
   }
 
-  async #enterInTurn(caller: Caller, patienceMs: number, rests = true): Promise<Leave> {
+  async #enterInTurn(caller: QueuedCaller, patienceMs: number, rests = true): Promise<Leave> {
     const turns = caller.isKept ? this.#keptTurns : this.#turns;
     const own = turns.get(caller.id) ?? [];
     const refusal = this.#refusalOf(caller, own, turns.size);
@@ -172,14 +172,14 @@ export class FairQueue {
   }
 
   /** A short queue is always worth its wait, because a slow service may have been an exception. */
-  #refusalOf(caller: Caller, own: readonly Waiting[], callers: number): Error | undefined {
+  #refusalOf(caller: QueuedCaller, own: readonly Waiting[], callers: number): Error | undefined {
     const { mostWaiting = 1_000, maxWaitMs = MAX_WAIT_MS } = this.#options;
     const expected = (own.length * Math.max(1, callers) * this.#mean) / this.places;
     const isLong = own.length >= this.places && expected > maxWaitMs;
     return isLong || own.length >= mostWaiting ? this.#refusal(caller, own.length, expected) : undefined;
   }
 
-  #refusal({ id }: Caller, ahead: number, waitMs: number): Error {
+  #refusal({ id }: QueuedCaller, ahead: number, waitMs: number): Error {
     return this.#options.refuse({ reason: ahead > 0 || this.#held.has(id) ? 'own' : 'others', waitMs });
   }
 

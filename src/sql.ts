@@ -149,7 +149,7 @@ class CacheNode {
 }
 
 /** The limit of the whole cache. A statement has some 5 to 140 nodes that others do not share. */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MOST_SQL_BYTES = 16 * 1024 * 1024;
 const NODE_BYTES = 400;
 
 /**
@@ -200,7 +200,7 @@ class FragmentCache {
 
   #grow(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes <= MOST_BYTES) return;
+    if (this.#bytes <= MOST_SQL_BYTES) return;
     this.#roots.clear();
     this.#texts.clear();
     this.#names.clear();

@@ -3,7 +3,7 @@
  * memory of others.
  */
 import type { ServerResponse } from 'node:http';
-import { currentCaller } from './caller.ts';
+import { currentCaller } from './queued-caller.ts';
 
 /** The most of one caller: two answers of the usual limit. A single one may be longer. */
 const MOST_UNREAD = 32 * 1_048_576;

@@ -16,7 +16,7 @@ import { createTables, createWrittenTable, type Database } from './fuzz/policies
 import { relatedOf } from './oracle/database.ts';
 import { interpret } from './oracle/interpret.ts';
 import { BOOK_SCHEMAS, type BookCase, type Chapter, chapters } from './support/book.ts';
-import { emptySnapshot, openEngine } from './support/embedded.ts';
+import { emptySnapshot, openEngine } from './support/embedded/embedded.ts';
 import { isolatedUrl } from './support/postgres.ts';
 
 const CHAPTERS = chapters();

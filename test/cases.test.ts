@@ -7,14 +7,14 @@ import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readServerUrl } from '../src/database/server-url.ts';
-import { compile } from '../src/policy/compile.ts';
+import { compilePolicy } from '../src/policy/compile.ts';
 import type { Policy, Residual, Row } from '../src/policy/types.ts';
 import { ident, type Sql, sql } from '../src/sql.ts';
 import { createTables, createWrittenTable, type Database } from './fuzz/policies/tables.ts';
 import { relatedOf } from './oracle/database.ts';
 import { interpret } from './oracle/interpret.ts';
 import { areas, type Case, COLLECTION, DOCUMENTS, world } from './support/cases.ts';
-import { emptySnapshot, openEngine } from './support/embedded.ts';
+import { emptySnapshot, openEngine } from './support/embedded/embedded.ts';
 import { isolatedUrl } from './support/postgres.ts';
 
 const AREAS = areas();
@@ -105,8 +105,8 @@ function compiledOf({ policy: text, action }: Case): CompiledCase {
   const place = { catalog: world.catalog, collection: COLLECTION, action };
   const key = `${action} ${text}`;
   const made = compiled.get(key) ?? {
-    policy: compile(text, place),
-    closures: compile(text, place, { codegen: false }),
+    policy: compilePolicy(text, place),
+    closures: compilePolicy(text, place, { codegen: false }),
   };
   compiled.set(key, made);
   return made;

@@ -2,11 +2,11 @@
 /** Shares of callers: turns, places, kept places, and who is refused. */
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { asCaller, type Caller, SERVICE } from '../src/caller.ts';
 import { FairQueue, type FairQueueOptions, type Leave, type Refused, waitingTasks } from '../src/fair-queue.ts';
+import { asCaller, type QueuedCaller, SERVICE } from '../src/queued-caller.ts';
 import { useOwnClock } from './support/own-clock.ts';
 
-const callerOf = (id: string): Caller => ({ id, isKept: false });
+const callerOf = (id: string): QueuedCaller => ({ id, isKept: false });
 
 class Refusal extends Error {
   readonly refused: Refused;
@@ -28,7 +28,7 @@ class World {
     this.queue = queueOf({ places, ...more });
   }
 
-  async enter(id: string, caller: Caller = callerOf(id)): Promise<void> {
+  async enter(id: string, caller: QueuedCaller = callerOf(id)): Promise<void> {
     void asCaller(caller, () => this.queue.enter()).then((leave) => {
       this.grants.push(id);
       this.#running.push({ id, leave });

@@ -1,8 +1,8 @@
 /** Parse, check and lower policies of about 100 characters; and the memory that a compiled one keeps. */
 import { LIMITS } from '../../grammar/limits.ts';
 import { parse } from '../../grammar/parser.ts';
-import { check, examine } from '../../src/policy/check/checker.ts';
-import { compile, compileChecked } from '../../src/policy/compile.ts';
+import { checkExpr, examine } from '../../src/policy/check/checker.ts';
+import { compileChecked, compilePolicy } from '../../src/policy/compile.ts';
 import { NO_RELATED, type Policy, type PolicyRequest } from '../../src/policy/types.ts';
 import { ACCEPTED, REJECTED } from '../../test/policy/largest-texts.ts';
 import { SAMPLE } from '../../test/policy/sample-catalog.ts';
@@ -38,9 +38,12 @@ async function run({ seconds }: BenchOptions): Promise<void> {
   const [parsing, checking, whole] = measure(
     [
       { name: 'parse', run: over((i) => parse(POLICIES[i]!).expr) },
-      { name: 'check', run: over((i) => check(trees[i]!.expr, { ...PLACE, text: trees[i]!.text }).checked) },
+      { name: 'check', run: over((i) => checkExpr(trees[i]!.expr, { ...PLACE, text: trees[i]!.text }).checked) },
       // Lowering is part of the first request's residual, and so is in this figure; generated code is made when first called.
-      { name: 'parse, check and lower', run: over((i) => compile(POLICIES[i]!, PLACE).specialise(REQUEST).verdict) },
+      {
+        name: 'parse, check and lower',
+        run: over((i) => compilePolicy(POLICIES[i]!, PLACE).specialise(REQUEST).verdict),
+      },
     ],
     seconds,
   );
@@ -85,7 +88,7 @@ function bytesKept(): number {
   // Texts that differ, so that nothing of one can serve another.
   const textOf = (i: number) => `${POLICIES[i % POLICIES.length]!} and @record.score != ${i}`;
   const make = (i: number) => {
-    const policy = compile(textOf(i), PLACE);
+    const policy = compilePolicy(textOf(i), PLACE);
     for (const request of KINDS_OF_REQUESTS) {
       const residual = policy.specialise(request);
       residual.test(ROW, NO_RELATED);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createMongoAbility, subject } from '@casl/ability';
 import { preparsePolicySet, statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs';
 import { Environment } from '@marcbachmann/cel-js';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { NO_RELATED, type PolicyRequest } from '../../src/policy/types.ts';
 import { COLLECTION, catalog, P3 } from '../support/documents.ts';
 import { contextsOf, type Decide, type Decision, P3_CEL } from './decisions.ts';
@@ -23,7 +23,7 @@ export const bylaw: PolicyPeer = {
   name: 'bylaw',
   compile(number) {
     const text = `${P3} or @record.score = ${number} and @record.score != ${number}`;
-    const policy = compile(number === 0 ? P3 : text, { catalog, collection: COLLECTION, action: 'read' });
+    const policy = compilePolicy(number === 0 ? P3 : text, { catalog, collection: COLLECTION, action: 'read' });
     return (decisions) => {
       const requests = new Set(decisions.map(({ request }) => request));
       const known = new Map([...requests].map((request) => [request, policy.specialise(request)]));

@@ -4,7 +4,7 @@
  */
 import jexl from 'jexl';
 import jsonLogic from 'json-logic-js';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { NO_RELATED, type PolicyRequest, type Row } from '../../src/policy/types.ts';
 import { Random } from '../../test/fuzz/random.ts';
 import type { Bench, BenchOptions } from '../support/bench.ts';
@@ -78,7 +78,7 @@ function byHand(decisions: readonly Decision[]): Decide {
 
 /** A request is specialised once and decides many records, as in a list. */
 function bound(decisions: readonly Decision[], codegen: boolean) {
-  const policy = compile(P3, { catalog, collection: COLLECTION, action: 'read' }, { codegen });
+  const policy = compilePolicy(P3, { catalog, collection: COLLECTION, action: 'read' }, { codegen });
   const requests = [...new Set(decisions.map(({ request }) => request))];
   const known = new Map(requests.map((request) => [request, policy.specialise(request)]));
   return decisions.map(({ row, request }) => ({ row, residual: known.get(request)! }));

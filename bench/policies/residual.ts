@@ -1,5 +1,5 @@
 /** From a request to what it leaves of a policy, with its SQL: a shape that is known, and one that is new. */
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import type { PolicyRequest } from '../../src/policy/types.ts';
 import type { Bench, BenchOptions } from '../support/bench.ts';
 import { COLLECTION, catalog, P3 } from '../support/documents.ts';
@@ -20,14 +20,14 @@ const requests: readonly PolicyRequest[] = Array.from({ length: 64 }, (_, i) => 
 }));
 
 async function run({ seconds }: BenchOptions): Promise<void> {
-  const policies = POLICIES.map((text) => compile(text, PLACE));
+  const policies = POLICIES.map((text) => compilePolicy(text, PLACE));
   for (const policy of policies) {
     const { verdict } = policy.specialise(requests[0]!);
     if (verdict !== 'depends') throw new Error(`${policy.text} leaves nothing to measure`);
   }
   const known = (i: number) => policies[i % policies.length]!.specialise(requests[i % requests.length]!);
   // The first request to a policy just compiled lowers; compiling alone is measured beside it and taken off.
-  const fresh = (i: number) => compile(POLICIES[i % POLICIES.length]!, PLACE);
+  const fresh = (i: number) => compilePolicy(POLICIES[i % POLICIES.length]!, PLACE);
   const [bound, filled, compiled, first] = measure(
     [
       { name: 'known shape', run: over(known) },

@@ -5,7 +5,7 @@
 import pg from 'pg';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { decide } from '../../src/policy/access.ts';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import type { PolicyRequest } from '../../src/policy/types.ts';
 import { amongFirstIds } from '../../src/records/page/first-ids.ts';
 import { shortestWay } from '../../src/records/page/page-planner.ts';
@@ -160,7 +160,7 @@ async function takeTurns(client: pg.Client, { ours, theirs, times, ms }: Turns):
 }
 
 function compiled({ policy }: Pair): Statement {
-  const residual = compile(policy, { catalog, collection: COLLECTION, action: 'list' }).specialise(request);
+  const residual = compilePolicy(policy, { catalog, collection: COLLECTION, action: 'list' }).specialise(request);
   const { text, values } = sql`SELECT r.* FROM documents AS r WHERE ${residual.where('r')} ${raw(WINDOW)}`;
   return { text, values };
 }
@@ -233,7 +233,7 @@ async function compareLists(client: pg.Client, { url, seconds }: { url: string; 
 }
 
 function pageOf({ policy, status }: List, statisticsOf: StatisticsOf): Statement {
-  const rules = [compile(policy, { catalog, collection: COLLECTION, action: 'list' })];
+  const rules = [compilePolicy(policy, { catalog, collection: COLLECTION, action: 'list' })];
   const permit = decide({ rules, request }).given(status === undefined ? {} : { status });
   const conditions = status === undefined ? [] : [sql`t.status = ${param('text', status)}`];
   const branches = permit.branches('t', INDEXED);

@@ -46,7 +46,7 @@ export type { KeyRequest } from './api-keys/key-requests.ts';
 export type { AuditRow, RequestClient } from './audit-trail.ts';
 export type { Caller } from './caller.ts';
 export type { AuthenticationResponse, RegistrationResponse } from './factors/passkey-ceremony.ts';
-export type { Proof } from './factors/second-factors.ts';
+export type { FactorProof } from './factors/second-factors.ts';
 export type { MailObserver } from './mail/mail-sender.ts';
 export type { Mail } from './mail/mailer.ts';
 export type { StartedOAuth } from './oauth/oauth.ts';

@@ -31,13 +31,13 @@ interface ShownPartner {
 }
 
 /** Values of a member: a record that is listed has one of them. */
-export interface Pin {
+export interface PinnedMember {
   readonly member: string;
   readonly values: readonly string[];
 }
 
 /** A record in one of its states. */
-export interface SeenRow {
+export interface AudienceRow {
   readonly cells: Cells;
   readonly row: Row;
 }
@@ -52,7 +52,7 @@ export class Audience {
   /** The sources of the rows that decide who sees what, besides the record itself. */
   readonly related: ReadonlySet<string>;
   /** Each record that is listed meets one of them. Undefined: any record may be listed. */
-  readonly pins: readonly Pin[] | undefined;
+  readonly pins: readonly PinnedMember[] | undefined;
   readonly #shape: RecordShape;
   readonly #permit: Permit;
   readonly #deciding: readonly DecidingRule[];
@@ -109,7 +109,7 @@ export class Audience {
   }
 
   /** The record is one of the subscriber's list. */
-  lists({ row }: SeenRow, related: Related): boolean {
+  lists({ row }: AudienceRow, related: Related): boolean {
     if (!this.#permit.test(row, related)) return false;
     if (this.#filters.length === 0) return true;
     const [visible, seen] = [maskedRow(row, this.#masks, related), this.#sight.over(related)];
@@ -117,7 +117,7 @@ export class Audience {
   }
 
   /** The text of the record. `newest`: the record as it is now, which hides what it hides from older states too. */
-  text({ cells, row }: SeenRow, newest: SeenRow, related: Related): string {
+  text({ cells, row }: AudienceRow, newest: AudienceRow, related: Related): string {
     const partners = this.#partners.map((partner) => this.#partnerId(partner, row, related));
     const hidden = this.#masks.flatMap(({ name, permit }) =>
       permit.test(row, related) && permit.test(newest.row, related) ? [] : [name],
@@ -135,7 +135,11 @@ export class Audience {
 }
 
 /** A conjunct of the filter, or else one of each branch of the rules. */
-function pinsOf(permit: Permit, filters: readonly AskedFilter[], shape: RecordShape): readonly Pin[] | undefined {
+function pinsOf(
+  permit: Permit,
+  filters: readonly AskedFilter[],
+  shape: RecordShape,
+): readonly PinnedMember[] | undefined {
   const asked = pinAmong(
     filters.flatMap(({ tests }) => tests),
     shape,
@@ -146,7 +150,7 @@ function pinsOf(permit: Permit, filters: readonly AskedFilter[], shape: RecordSh
 }
 
 /** Numbers have several spellings, and equal each other across types. */
-function pinAmong(tests: readonly ColumnValues[], shape: RecordShape): Pin | undefined {
+function pinAmong(tests: readonly ColumnValues[], shape: RecordShape): PinnedMember | undefined {
   for (const { column, values } of tests) {
     const member = shape.nameOf(column);
     const texts = values.filter((value) => typeof value === 'string');

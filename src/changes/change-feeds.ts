@@ -3,10 +3,10 @@
  * case, and gives each subscriber the events that its list would show.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { asCaller, SERVICE } from '../caller.ts';
 import type { Database } from '../database/contract.ts';
 import { inRounds } from '../in-rounds.ts';
 import { Problem } from '../problem.ts';
+import { asCaller, SERVICE } from '../queued-caller.ts';
 import { Store } from '../records/access-context.ts';
 import { readVersionKey } from '../records/versions.ts';
 import type { Schema } from '../schema/model/model.ts';

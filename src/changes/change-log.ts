@@ -1,8 +1,8 @@
 /** Reads the change log. A position in it is a snapshot, so a transaction that commits late is not skipped. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asCaller, SERVICE } from '../caller.ts';
 import { type Cells, type Database, type Lane, type Queryable, ROWS_TOO_LARGE } from '../database/contract.ts';
 import { present } from '../invariant.ts';
+import { asCaller, SERVICE } from '../queued-caller.ts';
 import { join, param, raw, Sql, sql, text } from '../sql.ts';
 import { Snapshot } from './snapshot.ts';
 import { whenServed } from './when-served.ts';

@@ -8,7 +8,7 @@ import { everyTenant } from '../records/scope.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
 import type { Collection, HasOne, ManyToMany } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
-import type { Audience, SeenRow } from './audience.ts';
+import type { Audience, AudienceRow } from './audience.ts';
 import type { ChangeBatch, RecordChange } from './commits.ts';
 import { RelatedChanges } from './related-changes.ts';
 
@@ -41,15 +41,15 @@ interface SeenChange {
   readonly seq: number;
   readonly xid: number;
   readonly id: string;
-  readonly before: SeenRow | undefined;
-  readonly after: SeenRow | undefined;
+  readonly before: AudienceRow | undefined;
+  readonly after: AudienceRow | undefined;
 }
 
 interface LoadedChanges {
   readonly collection: Collection;
   readonly changes: readonly SeenChange[];
   /** The newest state of each record. */
-  readonly newest: ReadonlyMap<string, SeenRow | undefined>;
+  readonly newest: ReadonlyMap<string, AudienceRow | undefined>;
   /** The rows that decisions read besides the record. */
   readonly rows: Related;
   /** The changes of such rows: those of the batch, and those that came until the rows were loaded. */
@@ -93,7 +93,7 @@ export class CollectionChanges {
   ): Promise<CollectionChanges> {
     const { name } = collection;
     const shape = store.shape(name);
-    const seen = (cells: Cells | null): SeenRow | undefined =>
+    const seen = (cells: Cells | null): AudienceRow | undefined =>
       cells === null ? undefined : { cells, row: shape.row(cells) };
     const own = batch.changes.get(name) ?? [];
     const all = [...own, ...(await holderChanges(store, batch, collection, own))].toSorted((a, b) => a.seq - b.seq);
@@ -104,7 +104,7 @@ export class CollectionChanges {
     }));
     const ids = new Set(changes.map(({ id }) => id));
     const stored = isReplay ? await storedCells(store, collection, ids) : undefined;
-    const newest = new Map<string, SeenRow | undefined>(
+    const newest = new Map<string, AudienceRow | undefined>(
       stored === undefined
         ? changes.map(({ id, after }) => [id, after])
         : [...ids].map((id) => [id, seen(stored.get(id) ?? null)]),

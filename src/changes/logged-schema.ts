@@ -1,5 +1,5 @@
 /** The schema as the readers of the log know it: the shapes of its tables, and a digest of the rules that decide. */
-import { canonical, keyOf } from '../policy/analyse/canonical.ts';
+import { canonical, canonicalKey } from '../policy/analyse/canonical.ts';
 import type { Policy } from '../policy/types.ts';
 import { loggedTablesOf } from '../schema/model/logged-tables.ts';
 import type { Schema } from '../schema/model/model.ts';
@@ -11,7 +11,7 @@ export const loggedShapesOf = (schema: Schema): ReadonlyMap<string, string> =>
 
 /** The text of a rule only names the conditions that it calls. */
 const meaningOf = (rules: readonly Policy[]): readonly string[] =>
-  rules.map(({ checked }) => keyOf(canonical(checked)));
+  rules.map(({ checked }) => canonicalKey(canonical(checked)));
 
 /** Changes with every rule of the feeds, and with the shape of the tables. */
 export function feedRulesDigest({ collections }: Schema, shapes: ReadonlyMap<string, string>): string {

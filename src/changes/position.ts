@@ -6,7 +6,7 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { Moment } from './change-log.ts';
 import { Snapshot } from './snapshot.ts';
-import { ByteReader, bytesOf } from './varints.ts';
+import { ByteReader, varintBytes } from './varints.ts';
 
 /** The part of the log that one read covers. */
 export interface LogStretch {
@@ -94,7 +94,7 @@ export class Positions {
   placesIn({ life, from, to }: LogStretch): StretchPlaces {
     const isOne = to.snapshot === from.snapshot;
     const stretch = Buffer.concat([
-      bytesOf([Math.floor(from.at), isOne ? 1 : 0]),
+      varintBytes([Math.floor(from.at), isOne ? 1 : 0]),
       from.snapshot.bytes,
       ...(isOne ? [] : [to.snapshot.bytes]),
     ]);

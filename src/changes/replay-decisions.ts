@@ -1,5 +1,5 @@
 /** The decisions of replays. Streams that resume at once, as after a restart, share those of the same audience. */
-import { asCaller, SERVICE } from '../caller.ts';
+import { asCaller, SERVICE } from '../queued-caller.ts';
 import type { Store } from '../records/access-context.ts';
 import type { Audience } from './audience.ts';
 import type { ChangeLog, LogPage, Moment } from './change-log.ts';

@@ -2,7 +2,7 @@
  * A snapshot of PostgreSQL: the transactions that a reader sees. Their numbers have 64 bits and are counted from the
  * beginning of a server, so that JavaScript has each of them exactly.
  */
-import { type ByteReader, bytesOf } from './varints.ts';
+import { type ByteReader, varintBytes } from './varints.ts';
 
 export class Snapshot {
   /** Transactions from this one on had not begun. */
@@ -43,7 +43,7 @@ export class Snapshot {
   /** Few, because transactions in flight are near to each other. */
   get bytes(): Buffer {
     const { xmax, inFlight } = this;
-    this.#bytes ??= bytesOf([
+    this.#bytes ??= varintBytes([
       xmax,
       inFlight.length,
       ...inFlight.toReversed().map((xid, i, all) => (i === 0 ? xmax : all[i - 1]!) - xid),

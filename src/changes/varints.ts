@@ -3,7 +3,7 @@
 /** Bytes of the largest int. */
 const INT_BYTES = 8;
 
-export function bytesOf(numbers: readonly number[]): Buffer {
+export function varintBytes(numbers: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(numbers.length * INT_BYTES);
   let at = 0;
   for (const number of numbers) {

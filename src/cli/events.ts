@@ -21,7 +21,7 @@ export const command: CommandGroup = {
         'given-up': { about: 'only events that were given up after 24 hours' },
         json: { about: 'prints JSON, one event a line' },
       },
-      run: list,
+      run: runList,
     },
     {
       name: 'events retry',
@@ -34,7 +34,7 @@ export const command: CommandGroup = {
   ],
 };
 
-async function list(args: Arguments, io: Io): Promise<number> {
+async function runList(args: Arguments, io: Io): Promise<number> {
   const { db, schema, close } = await openMigratedDatabase(args, io);
   try {
     const isGivenUp = args.has('given-up') ? true : undefined;

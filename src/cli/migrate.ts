@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { type BrokenRule, brokenRules, brokenRuleText } from '../migrations/broken-rules.ts';
-import { type PastMigration, readHistory } from '../migrations/history.ts';
+import { type PastMigration, readPastMigrations } from '../migrations/history.ts';
 import {
   type Migration,
   MigrationRefused,
@@ -121,7 +121,7 @@ async function apply({ db, schema }: OpenDatabase, allowDestructive: boolean, io
 }
 
 async function status({ db, schema }: OpenDatabase, args: Arguments, { stdout }: Io): Promise<void> {
-  const migrations = await readHistory(db);
+  const migrations = await readPastMigrations(db);
   const { statements: pending } = await planMigration(db, schema, migrateOptions());
   if (args.has('json')) {
     stdout.write(`${JSON.stringify({ data: { migrations: migrations.map(migrationJson), pending } }, undefined, 2)}\n`);

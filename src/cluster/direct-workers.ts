@@ -3,10 +3,10 @@
  * statement about one tenant is sent to the worker that has the tenant's records, which takes it no further. Only the
  * catalogue of the coordinator names workers.
  */
-import { asCaller, SERVICE } from '../caller.ts';
 import type { Database } from '../database/contract.ts';
 import { readServerUrl } from '../database/server-url.ts';
 import { inRounds } from '../in-rounds.ts';
+import { asCaller, SERVICE } from '../queued-caller.ts';
 import { reasonOf, succeeds } from '../thrown.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { nameOfNode, Placements } from './placements.ts';

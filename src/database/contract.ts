@@ -64,7 +64,7 @@ export interface TransactionOptions {
  * A dedicated connection, outside transactions and without time limits: for statements that cannot be in a transaction,
  * and for locks that last until `close`.
  */
-export interface Session extends Queryable {
+export interface DatabaseSession extends Queryable {
   close(): Promise<void>;
 }
 
@@ -131,7 +131,7 @@ export interface Database extends Reader {
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Undefined in the embedded database, and behind a pooler. */
-  readonly openSession?: (() => Promise<Session>) | undefined;
+  readonly openSession?: (() => Promise<DatabaseSession>) | undefined;
   /** Copies the folder of the embedded database: it holds all committed data, and stays unchanged until `copy` ends. */
   readonly copyFolder?: (copy: (folder: string) => Promise<void>) => Promise<void>;
   /** The returned function ends the subscription. */

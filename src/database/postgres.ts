@@ -4,7 +4,7 @@
  */
 import { raw, type Sql, sql, text } from '../sql.ts';
 import { isCitus } from './citus.ts';
-import { type Cells, type Database, inLane, type Queryable, type Session, StoreError } from './contract.ts';
+import { type Cells, type Database, type DatabaseSession, inLane, type Queryable, StoreError } from './contract.ts';
 import { type LaneSizes, ServerLanes } from './lanes/server-lanes.ts';
 import { Statements } from './lanes/statements.ts';
 import { Listener } from './listener.ts';
@@ -67,7 +67,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 /** Building an index takes hours on a large table. */
 const NO_TIME_LIMITS = '-c statement_timeout=0 -c lock_timeout=0';
 
-async function openSession({ config }: ServerUrl): Promise<Session> {
+async function openSession({ config }: ServerUrl): Promise<DatabaseSession> {
   const client = new CellClient({ ...config, options: `${config.options} ${NO_TIME_LIMITS}` });
   const statements = new Statements(0);
   const send = (statement: Sql): Promise<Outcome> => statements.send(client, statement).catch(throwStoreError);

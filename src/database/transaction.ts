@@ -8,7 +8,7 @@ import { StoreError, type Transaction, type TransactionOptions } from './contrac
 import { countOf, type Outcome } from './pg-internals.ts';
 import { isConnectionLoss, isTransient, throwStoreError, toStoreError } from './to-store-error.ts';
 
-const ATTEMPTS = 4;
+const MOST_RUNS = 4;
 
 /** A connection for one holder until `release`; `release(true)` destroys the connection. */
 export interface Lease {
@@ -91,7 +91,7 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
       return await attempt();
     } catch (error) {
       if (error instanceof GaveWay) continue;
-      if (count === ATTEMPTS || !(isTransient(error) || error instanceof NotBegun)) throw toStoreError(error);
+      if (count === MOST_RUNS || !(isTransient(error) || error instanceof NotBegun)) throw toStoreError(error);
       await sleep(Math.random() * 10 * 2 ** count++);
     }
   }

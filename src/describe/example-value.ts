@@ -34,7 +34,7 @@ export function exampleValue(given: ShownSchema, document: ApiDocument, use: Use
   if (oneOf !== undefined) return of(oneOf[0]!);
   if (allOf !== undefined) return Object.assign({}, ...allOf.map((part) => of(part)));
   if (items !== undefined) return depth < MAX_EXAMPLE_DEPTH ? [of(items, depth + 1)] : [];
-  if (properties === undefined) return name === 'roles' ? roleOf(document) : scalarExample(schema, name);
+  if (properties === undefined) return name === 'roles' ? exampleRole(document) : scalarExample(schema, name);
   const members = depth < MAX_EXAMPLE_DEPTH ? Object.entries(properties) : [];
   const { op, collection, data } = properties;
   if (op?.const === 'create' && collection?.enum !== undefined && data !== undefined)
@@ -74,7 +74,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   access_token: 'eyJhbGciOi…',
 };
 
-function roleOf({ components }: ApiDocument): unknown {
+function exampleRole({ components }: ApiDocument): unknown {
   return components?.schemas?.Role?.enum?.[0] ?? 'role';
 }
 
@@ -96,14 +96,14 @@ export function pathsWithExamples(document: ApiDocument): ApiDocument['paths'] {
   const described = Object.entries(document.paths).map(([path, item]) => {
     const operations = Object.entries(item).map(([method, operation]) => [
       method,
-      withExample(operation as ShownOperation, document),
+      withExamples(operation as ShownOperation, document),
     ]);
     return [path, Object.fromEntries(operations)];
   });
   return Object.fromEntries(described);
 }
 
-function withExample(operation: ShownOperation, document: ApiDocument): ShownOperation {
+function withExamples(operation: ShownOperation, document: ApiDocument): ShownOperation {
   const { requestBody } = operation;
   const { schema, ...more } = requestBody?.content?.[JSON_TYPE] ?? {};
   if (schema === undefined) return operation;

@@ -9,15 +9,15 @@ import {
   ID_SCHEMA,
   idSchemaIn,
   type Json,
-  type Operation,
   type OperationScope,
   type RouteAnswer,
+  type RouteOperation,
 } from './operation.ts';
 import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';
 import { typeNames } from './writable.ts';
 
 /** `version`: of the package. */
-export function openapiOf(schema: Schema, routes: readonly Operation[], version: string): Json {
+export function openapiOf(schema: Schema, routes: readonly RouteOperation[], version: string): Json {
   const names = typeNames(schema.collections.keys());
   const typeName = (collection: string): string => present(names.get(collection), `the type of ${collection}`);
   const collections = [...schema.collections.values()];
@@ -72,7 +72,7 @@ class Document {
   }
 
   /** The routes of each collection, then all others. */
-  write(routes: readonly Operation[]) {
+  write(routes: readonly RouteOperation[]) {
     for (const collection of this.#schema.collections.values()) {
       for (const route of routes) if (concernsCollection(route, collection)) this.#add(route, collection);
     }
@@ -81,13 +81,13 @@ class Document {
   }
 
   /** Without a provider, the routes of OAuth only answer 404; without a feed, so does the stream of several. */
-  #isOffered({ path }: Operation): boolean {
+  #isOffered({ path }: RouteOperation): boolean {
     const { oauth, collections } = this.#schema;
     if (path.includes(':provider')) return oauth.size > 0;
     return path !== '/api/changes' || [...collections.values()].some(({ feed }) => feed !== undefined);
   }
 
-  #add(route: Operation, collection: Collection | undefined): void {
+  #add(route: RouteOperation, collection: Collection | undefined): void {
     const scope: OperationScope = {
       schema: this.#schema,
       collection,
@@ -106,7 +106,7 @@ class Document {
     if (route.head !== undefined) item.head = this.#headOf(route, scope);
   }
 
-  #operation(route: Operation, scope: OperationScope): Json {
+  #operation(route: RouteOperation, scope: OperationScope): Json {
     const parameters = operationParameters(route, scope);
     const { summary, description, body, answers } = route;
     const named = (text: string): string => text.replaceAll('{collection}', scope.collection?.name ?? '');
@@ -122,13 +122,13 @@ class Document {
     };
   }
 
-  #headOf(route: Operation, scope: OperationScope): Json {
+  #headOf(route: RouteOperation, scope: OperationScope): Json {
     const head = { ...route, id: route.head!, summary: 'Get the headers of GET without its body' };
     return this.#operation({ ...head, answers: withoutBodies(route.answers) }, scope);
   }
 
   /** A collection can be called so that two routes come to one id: the later one is numbered. */
-  #operationId(route: Operation, { collection }: OperationScope): string {
+  #operationId(route: RouteOperation, { collection }: OperationScope): string {
     const base = isGeneral(route) ? `${route.id}_${collection!.name}` : route.id;
     let id = base;
     for (let i = 2; this.#ids.has(id); i++) id = `${base}_${i}`;
@@ -137,13 +137,13 @@ class Document {
   }
 }
 
-const isOpen = ({ door }: Operation): boolean => door === 'public' || door === 'optional';
-const isGeneral = ({ path }: Operation): boolean => path.includes(':collection');
+const isOpen = ({ door }: RouteOperation): boolean => door === 'public' || door === 'optional';
+const isGeneral = ({ path }: RouteOperation): boolean => path.includes(':collection');
 
-const isOfNoCollection = (route: Operation): boolean =>
+const isOfNoCollection = (route: RouteOperation): boolean =>
   !isGeneral(route) && !(typeof route.door === 'object' && route.door.collection !== undefined);
 
-function concernsCollection(route: Operation, collection: Collection): boolean {
+function concernsCollection(route: RouteOperation, collection: Collection): boolean {
   const { door } = route;
   if (route.concerns?.(collection) === false) return false;
   if (typeof door !== 'object') return isGeneral(route);
@@ -151,17 +151,17 @@ function concernsCollection(route: Operation, collection: Collection): boolean {
   return door.collection === undefined ? isGeneral(route) : door.collection === collection.name;
 }
 
-function operationTag({ path }: Operation, { collection }: OperationScope): string {
+function operationTag({ path }: RouteOperation, { collection }: OperationScope): string {
   const isOfAccounts = ['/api/auth/', '/api/users/', '/api/_audit'].some((prefix) => path.startsWith(prefix));
   return collection?.name ?? (isOfAccounts ? 'auth' : 'system');
 }
 
 /** `/api/:collection/:id` → `/api/posts/{id}` */
-function documentedPath({ path }: Operation, collection: Collection | undefined): string {
+function documentedPath({ path }: RouteOperation, collection: Collection | undefined): string {
   return path.replace(':collection', collection?.name ?? '').replaceAll(/:(\w+)/g, '{$1}');
 }
 
-function operationParameters({ path, parameters = [] }: Operation, scope: OperationScope): readonly Json[] {
+function operationParameters({ path, parameters = [] }: RouteOperation, scope: OperationScope): readonly Json[] {
   const inPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, name = '']) =>
     name === 'collection' ? [] : [{ name, in: 'path', required: true, schema: pathSchema(name, scope) }],
   );
@@ -177,12 +177,12 @@ function pathSchema(name: string, { schema, collection }: OperationScope): Json 
   return collection === undefined ? ID_SCHEMA : idSchemaIn(schema, collection.name);
 }
 
-function requestBodyOf({ type, shape, encoding }: NonNullable<Operation['body']>, scope: OperationScope): Json {
+function requestBodyOf({ type, shape, encoding }: NonNullable<RouteOperation['body']>, scope: OperationScope): Json {
   const content = { schema: shape(scope), encoding: encoding?.(scope) };
   return { required: true, content: { [type]: content } };
 }
 
-const answersOf = (answers: Operation['answers'], scope: OperationScope): Json =>
+const answersOf = (answers: RouteOperation['answers'], scope: OperationScope): Json =>
   Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseOf(answer, scope)]));
 
 function responseOf(
@@ -197,7 +197,7 @@ function responseOf(
   };
 }
 
-const withoutBodies = (answers: Operation['answers']): Operation['answers'] =>
+const withoutBodies = (answers: RouteOperation['answers']): RouteOperation['answers'] =>
   Object.fromEntries(
     Object.entries(answers).map(([status, { description, headers }]) => [
       status,

@@ -66,7 +66,7 @@ type HeaderName = keyof typeof HEADERS;
  * A route of the table, as far as its description goes. `{collection}` in a text is replaced by the
  * collection's name.
  */
-export interface Operation {
+export interface RouteOperation {
   readonly method: string;
   readonly path: string;
   readonly door: 'public' | 'optional' | 'caller' | 'session' | 'user' | 'admin' | OperationDoor;

@@ -1,6 +1,6 @@
 /** The error responses of an operation: exactly the codes that it can answer. */
 import { MAX_SHOWN_ERRORS, PROBLEMS, type ProblemCode } from '../problem.ts';
-import type { Json, Operation, OperationScope } from './operation.ts';
+import type { Json, OperationScope, RouteOperation } from './operation.ts';
 
 /** The errors that any request can get, on every route. */
 const EVERYWHERE: readonly ProblemCode[] = [
@@ -23,7 +23,7 @@ const CREDENTIALS: readonly ProblemCode[] = [
 const BODY: readonly ProblemCode[] = ['unsupported_media_type', 'too_large', 'malformed_json', 'validation_failed'];
 
 /** The codes of the route, of its door and of its body. */
-function problemsOf(operation: Operation, scope: OperationScope): readonly ProblemCode[] {
+function problemsOf(operation: RouteOperation, scope: OperationScope): readonly ProblemCode[] {
   const { door, ownSite, accepts, body, problems } = operation;
   const isGuarded = door !== 'public' && door !== 'optional';
   const codes: readonly ProblemCode[] = [
@@ -44,7 +44,7 @@ export class ProblemResponses {
   readonly components: Record<string, Json> = {};
 
   /** References by status, and `default` for the errors of every request. */
-  of(operation: Operation, scope: OperationScope): Json {
+  of(operation: RouteOperation, scope: OperationScope): Json {
     const byStatus = Map.groupBy(problemsOf(operation, scope), (code) => PROBLEMS[code].status);
     const own = [...byStatus].map(([status, codes]) => [String(status), this.#reference(codes)] as const);
     return { ...Object.fromEntries(own), default: this.#reference(EVERYWHERE, 'any') };

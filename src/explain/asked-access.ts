@@ -9,9 +9,9 @@ type Asking = Pick<Question, 'collection' | 'request' | 'allows' | 'action'> & {
 };
 
 /** The rules of an action; none where the limit of the key leaves it out. */
-export const rulesOf = ({ store, allows }: Pick<Asking, 'store' | 'allows'>, name: string, by: Action) =>
-  allows?.(name, by) === false ? NO_RULES : (store.schema.collections.get(name)?.access[by] ?? NO_RULES);
-const NO_RULES: readonly Policy[] = [];
+export const policiesFor = ({ store, allows }: Pick<Asking, 'store' | 'allows'>, name: string, by: Action) =>
+  allows?.(name, by) === false ? NO_POLICIES : (store.schema.collections.get(name)?.access[by] ?? NO_POLICIES);
+const NO_POLICIES: readonly Policy[] = [];
 
 export const isBeyondLimit = ({ allows, collection, action }: Asking): boolean =>
   allows?.(collection.name, action) === false;
@@ -25,7 +25,7 @@ export function accessOf(asking: Asking): AccessContext {
     of === collection.name && by === action ? request : others;
   return {
     collection,
-    permit: (of, by) => decide({ rules: rulesOf(asking, of, by), request: requestFor(of, by) }),
+    permit: (of, by) => decide({ rules: policiesFor(asking, of, by), request: requestFor(of, by) }),
     member: (of, member, by) => {
       const rules = collections.get(of)?.memberAccess.get(member)?.[by];
       return rules && decide({ rules, request: requestFor(of, by) });

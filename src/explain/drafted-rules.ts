@@ -6,7 +6,7 @@ import type { Collection, Schema } from '../schema/model/model.ts';
 import { compileDraft, type DraftRule, type RuleSetName } from '../schema/rules/draft-rules.ts';
 import type { ReportAsked } from './principal.ts';
 
-interface DraftPlace {
+interface DraftedRulesPlace {
   readonly schema: Schema;
   readonly collection: Collection;
   readonly action: Action;
@@ -15,7 +15,7 @@ interface DraftPlace {
 /** `rules`: an expression, or a list of rules. Undefined: the question has none, or an error was reported. */
 export function readDraftedRules(
   { rules }: Data,
-  { schema, collection: { name }, action }: DraftPlace,
+  { schema, collection: { name }, action }: DraftedRulesPlace,
   report: ReportAsked,
 ): readonly Policy[] | undefined {
   const given = typeof rules === 'string' ? [{ when: rules }] : rules;
@@ -40,7 +40,7 @@ const isDraftRule = (given: unknown): given is DraftRule =>
 /** `member`: a field or a belongs_to, which is read or updated by rules of its own. */
 export function readRuleSetName(
   { member }: Data,
-  { collection, action }: DraftPlace,
+  { collection, action }: DraftedRulesPlace,
   report: ReportAsked,
 ): RuleSetName {
   if (member === undefined) return { action };
@@ -51,7 +51,7 @@ export function readRuleSetName(
 
 export function reportUnknownMembers(
   members: readonly string[],
-  { collection, action }: DraftPlace,
+  { collection, action }: DraftedRulesPlace,
   report: ReportAsked,
 ): void {
   for (const [i, member] of members.entries())

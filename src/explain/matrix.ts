@@ -21,7 +21,7 @@ import { isCreateAllowed } from './trace.ts';
  * The status of the action: of success, 403, or 404. A list that leaves out the record hides it. A field that an answer
  * leaves out, or that a caller may not set, is refused.
  */
-type Outcome = 'allowed' | 'refused' | 'hidden';
+type MatrixOutcome = 'allowed' | 'refused' | 'hidden';
 
 export interface MatrixQuestion {
   readonly collection: Collection;
@@ -42,11 +42,11 @@ export interface MatrixRow {
   /** The id and the email, if the caller is a user. */
   readonly user: { readonly id: string; readonly email: string } | null;
   /** The outcome of each record. */
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly MatrixOutcome[];
   /** The outcomes by the rules of the draft. */
-  readonly drafted?: readonly Outcome[];
+  readonly drafted?: readonly MatrixOutcome[];
   /** The outcomes of `members`. */
-  readonly members?: Readonly<Record<string, readonly Outcome[]>>;
+  readonly members?: Readonly<Record<string, readonly MatrixOutcome[]>>;
 }
 interface MatrixPlace {
   readonly store: Store;
@@ -104,13 +104,13 @@ interface DecidedRules {
 }
 
 /** No column differs in an update that changes nothing. */
-const UNCHANGED: ReadonlySet<string> = new Set();
+const NONE_CHANGED: ReadonlySet<string> = new Set();
 
 function decided({ collection, member }: DecidedPart, { action, request }: CallerQuestion): DecidedRules {
   const { access, memberAccess } = collection;
   const allows = (rules: readonly Policy[]): Sql => {
     const permit = decide({ rules, request });
-    return action === 'update' ? permit.update.allows('t', 't', UNCHANGED) : permit.where('t');
+    return action === 'update' ? permit.update.allows('t', 't', NONE_CHANGED) : permit.where('t');
   };
   // A list shows the members that a read shows.
   const memberAction = (action === 'list' ? 'read' : action) as MemberAction;
@@ -126,7 +126,7 @@ function decided({ collection, member }: DecidedPart, { action, request }: Calle
 /** A list has no record to refuse, and a create has none to hide. */
 const READS: Partial<Record<Action, Sql>> = { list: raw('FALSE'), create: raw('TRUE') };
 
-type Outcomes = readonly (readonly Outcome[])[];
+type RowOutcomes = readonly (readonly MatrixOutcome[])[];
 
 /** The records as `t`. A create makes a copy of each, and the result of an update is the record. */
 function askedRows({ collection, action, keys }: CallerQuestion, { schema }: Store): Sql {
@@ -138,7 +138,7 @@ function askedRows({ collection, action, keys }: CallerQuestion, { schema }: Sto
   return held.length === 0 ? rows : sql`(SELECT t.*, ${join(held, ', ')} FROM ${rows}) AS t`;
 }
 
-async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace): Promise<Outcomes> {
+async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace): Promise<RowOutcomes> {
   const { collection, keys } = asked;
   const rules = asked.parts.map((part) => decided(part, asked));
   const key = recordKeyOf(collection);
@@ -150,7 +150,7 @@ async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace):
   return keys.map((id, i) => {
     const cells = found.get(String(id));
     if (cells === undefined) throw unknownRecord(asked, i);
-    return rules.map(({ isDenied }, n): Outcome => {
+    return rules.map(({ isDenied }, n): MatrixOutcome => {
       if (isDenied) return 'refused';
       if (cells[2 * n] === 't') return 'allowed';
       return cells[2 * n + 1] === 't' ? 'refused' : 'hidden';
@@ -159,11 +159,11 @@ async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace):
 }
 
 /** The created record has the defaults of the schema for the caller. */
-const createdOutcomes = ({ parts, request, data }: CallerQuestion, { store, q }: MatrixPlace): Promise<Outcomes> =>
+const createdOutcomes = ({ parts, request, data }: CallerQuestion, { store, q }: MatrixPlace): Promise<RowOutcomes> =>
   Promise.all(
     data.map((each) =>
       Promise.all(
-        parts.map(async ({ collection }): Promise<Outcome> => {
+        parts.map(async ({ collection }): Promise<MatrixOutcome> => {
           const question = {
             store: storeWith(store, collection),
             q,

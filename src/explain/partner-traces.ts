@@ -17,7 +17,7 @@ export interface PartnerTrace {
 /** Asks writes that are undone, so that the store itself decides. INVARIANT: the rules of the record allow the write. */
 export async function partnerTraces(question: Question, { partners }: Writing): Promise<readonly PartnerTrace[]> {
   const { data = {} } = question;
-  if (partners.length === 0 || (await isAllowedTogether(question, data))) return named(partners, () => true);
+  if (partners.length === 0 || (await isAllowedTogether(question, data))) return namedPartners(partners, () => true);
   const alone = new Map<string, boolean>();
   for (const { relation } of partners) {
     const others = new Set(partners.map((other) => other.relation.name).filter((name) => name !== relation.name));
@@ -25,10 +25,10 @@ export async function partnerTraces(question: Question, { partners }: Writing): 
     alone.set(relation.name, others.size > 0 && (await isAllowedTogether(question, rest)));
   }
   const isOneRefused = [...alone.values()].includes(false);
-  return named(partners, (name) => isOneRefused && alone.get(name) === true);
+  return namedPartners(partners, (name) => isOneRefused && alone.get(name) === true);
 }
 
-const named = (partners: Writing['partners'], isAllowed: (name: string) => boolean): readonly PartnerTrace[] =>
+const namedPartners = (partners: Writing['partners'], isAllowed: (name: string) => boolean): readonly PartnerTrace[] =>
   partners.map(({ relation: { name } }) => ({ name, isAllowed: isAllowed(name) }));
 
 /** True also where constraints refuse it. */

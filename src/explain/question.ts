@@ -5,7 +5,7 @@ import type { Action, PolicyRequest, RequestFacts, Row } from '../policy/types.t
 import { datetimeOf } from '../policy/values.ts';
 import { type ErrorDetail, echo, Problem } from '../problem.ts';
 import { Store } from '../records/access-context.ts';
-import { readWithin } from '../records/read-budget.ts';
+import { readWithinBudget } from '../records/read-budget.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { findSystem } from '../records/system.ts';
 import type { Data } from '../records/write/input.ts';
@@ -38,7 +38,7 @@ interface AskedFilterText {
 
 /** Runs the work with statements that together have the time of a read. Throws `query_too_expensive`. */
 export const inTimeOf = <T>({ schema, db }: Store, work: (q: Queryable) => Promise<T>): Promise<T> =>
-  readWithin({ schema, reader: db }, (budget) =>
+  readWithinBudget({ schema, reader: db }, (budget) =>
     work({ rows: (statement) => budget.rows(statement), run: (statement) => db.run(statement) }),
   );
 

@@ -17,7 +17,7 @@ import { plannedCreate } from '../records/write/row-in-process.ts';
 import type { Writing } from '../records/write/written-row.ts';
 import type { Check, MemberAction } from '../schema/model/model.ts';
 import { type Sql, sql } from '../sql.ts';
-import { accessOf, rulesOf } from './asked-access.ts';
+import { accessOf, policiesFor } from './asked-access.ts';
 import { type FilterTrace, filterTraceOf } from './filter-trace.ts';
 import { type PartnerTrace, partnerTraces } from './partner-traces.ts';
 import type { Question } from './question.ts';
@@ -101,7 +101,7 @@ export async function traceOf(question: Question): Promise<Trace> {
 }
 
 const permitOf = (question: Question): Permit =>
-  decide({ rules: rulesOf(question, question.collection.name, question.action), request: question.request });
+  decide({ rules: policiesFor(question, question.collection.name, question.action), request: question.request });
 
 /** The rules allow the record that the data make. Required values that the data lack decide nothing. */
 export async function isCreateAllowed(question: Question): Promise<boolean> {
@@ -115,7 +115,7 @@ async function decisionOf(
   subject: TracedRecord | undefined,
 ): Promise<Omit<Trace, 'statement' | 'filter'>> {
   const { collection, action, request } = question;
-  const access = rulesOf(question, collection.name, action);
+  const access = policiesFor(question, collection.name, action);
   const rules = await Promise.all(access.map((rule) => ruleTrace(question, rule, subject)));
   const allowing = rules.findIndex(({ allowed, residual }) => allowed ?? residual === 'allow');
   const decidedBy = allowing < 0 ? undefined : allowing;
@@ -148,7 +148,7 @@ async function decisionOf(
 
 const SUCCEEDS: Readonly<Record<Action, number>> = { list: 200, read: 200, create: 201, update: 200, delete: 204 };
 
-interface Decided {
+interface DecidedRecord {
   readonly subject: TracedRecord | undefined;
   readonly verdict: Verdict;
   readonly residual: Verdict;
@@ -156,7 +156,7 @@ interface Decided {
   readonly refused: number | undefined;
 }
 
-async function statusFor(question: Question, decided: Decided): Promise<number | undefined> {
+async function statusFor(question: Question, decided: DecidedRecord): Promise<number | undefined> {
   if (decided.residual === 'deny') return refusedBy(question.request);
   return decided.refused ?? statusOf(question, decided.subject, decided.verdict);
 }
@@ -179,7 +179,7 @@ async function statusOf(
   if (verdict === 'depends' || subject === undefined) return undefined;
   if (action === 'create') return 403;
   const stored: TracedRecord = { record: subject.record };
-  const readRules = action === 'read' ? [] : rulesOf(question, collection.name, 'read');
+  const readRules = action === 'read' ? [] : policiesFor(question, collection.name, 'read');
   const reads = await Promise.all(readRules.map((rule) => ruleTrace(question, rule, stored)));
   return reads.some(({ allowed }) => allowed === true) ? 403 : 404;
 }

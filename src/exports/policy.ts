@@ -5,7 +5,7 @@
  */
 import { memoized, memoizedBy } from '../memoized.ts';
 import { type Completion, completions } from '../policy/analyse/completions.ts';
-import { type CatalogPlace, compile as compilePolicy } from '../policy/compile.ts';
+import { type CatalogPlace, compilePolicy } from '../policy/compile.ts';
 import { closures } from '../policy/emit/closures.ts';
 import { javascript } from '../policy/emit/javascript.ts';
 import { type PolicyCatalog, writeCatalog } from '../policy/request/catalog-document.ts';

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEQUENTIAL_SHARDS } from '../database/citus.ts';
-import { type Database, type Session, StoreError, type Transaction } from '../database/contract.ts';
+import { type Database, type DatabaseSession, StoreError, type Transaction } from '../database/contract.ts';
 import { isLockTimeout } from '../database/to-store-error.ts';
 import { invariant, present } from '../invariant.ts';
 import type { Schema } from '../schema/model/model.ts';
@@ -83,7 +83,7 @@ class MigrationRun {
   readonly #db: Database;
   readonly #schema: Schema;
   readonly #options: MigrateOptions;
-  #session: Session | undefined;
+  #session: DatabaseSession | undefined;
 
   constructor(db: Database, schema: Schema, options: MigrateOptions) {
     this.#db = db;
@@ -139,7 +139,7 @@ class MigrationRun {
    * Polls instead of waiting in a statement, whose snapshot would hold up an index that the other
    * migration builds.
    */
-  async #takeTurn(session: Session): Promise<void> {
+  async #takeTurn(session: DatabaseSession): Promise<void> {
     let notedAt = performance.now();
     for (;;) {
       const [row] = await session.rows(sql`
@@ -242,7 +242,7 @@ class MigrationRun {
     if (isLooking) await tx.run(sql`${LOOKS_FOR_FREED_TABLES} DEFAULT`);
   }
 
-  async #runApart(session: Session, step: Step): Promise<void> {
+  async #runApart(session: DatabaseSession, step: Step): Promise<void> {
     const { sql: statement, apart, onBrokenRow } = step;
     this.#options.onStatement?.(statement.text);
     this.#options.onNote?.(`running, while the tables are in use: ${statement.text}`);

@@ -42,7 +42,7 @@ export async function brokenRules(db: Database, schema: Schema, former?: Schema)
     if (existing === undefined) continue;
     const table = formerNames.get(collection.table) ?? collection.table;
     const rules = fieldRules(collection, existing).filter(
-      ({ field, rule }) => !known.has(declared(collection.fields.get(field)!, collection.name, rule)),
+      ({ field, rule }) => !known.has(fieldDeclaration(collection.fields.get(field)!, collection.name, rule)),
     );
     const { column: key } = keyOf(collection);
     if (rules.length > 0) broken.push(...(await countIn(db, { collection: collection.name, table, key, rules })));
@@ -51,13 +51,13 @@ export async function brokenRules(db: Database, schema: Schema, former?: Schema)
 }
 
 /** Equal for a rule of two schemas that has not changed. */
-const declared = ({ name, type, enum: allowed }: Field, collection: string, rule: string): string =>
+const fieldDeclaration = ({ name, type, enum: allowed }: Field, collection: string, rule: string): string =>
   JSON.stringify([collection, name, type, rule, rule === ENUM && allowed]);
 
 const declaredRules = ({ collections }: Schema): readonly string[] =>
   [...collections.values()].flatMap(({ name, fields }) =>
     [...fields.values()].flatMap((field) =>
-      boundRules(field, ident(field.column)).map(([rule]) => declared(field, name, rule)),
+      boundRules(field, ident(field.column)).map(([rule]) => fieldDeclaration(field, name, rule)),
     ),
   );
 

@@ -40,7 +40,7 @@ export async function noteEnd(q: Queryable, id: string): Promise<void> {
 }
 
 /** The oldest migration comes first. */
-export async function readHistory(q: Queryable): Promise<readonly PastMigration[]> {
+export async function readPastMigrations(q: Queryable): Promise<readonly PastMigration[]> {
   if (!(await tableExists(q, 'bylaw_migrations'))) return [];
   const rows = await q.rows(
     raw(`

@@ -152,7 +152,7 @@ export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
 
 function collectionTable(collection: Collection, schema: Schema): Table {
   const fields = [...collection.fields.values()];
-  const references = belongsTosOf(collection);
+  const references = referencesIn(collection);
   return {
     name: collection.table,
     ...formerTable(collection, schema),
@@ -254,7 +254,7 @@ function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schem
   return { column, table: target.table, key, onDelete: isCleared ? 'NO ACTION' : onDelete, tenant };
 }
 
-function belongsTosOf(collection: Collection): readonly BelongsTo[] {
+function referencesIn(collection: Collection): readonly BelongsTo[] {
   return [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
 }
 

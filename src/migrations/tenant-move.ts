@@ -55,7 +55,7 @@ export function moveRows({ actual, wanted, create, hasRows, undeclared }: TableM
     ...keys.map((key) => sql`ALTER TABLE ${tableIdent(former)} DROP CONSTRAINT ${ident(key.name)}`),
     ...actual.indexes.map((index) => dropIndex(former, index.name, false)),
     ...create,
-    copyRows(wanted, former),
+    copyFormerRows(wanted, former),
     verifyCopy(name, former),
   ];
   const { blocking, lost } = undeclared;
@@ -86,7 +86,7 @@ function whyRewritten({ name, tenantLayout }: Table): string {
   );
 }
 
-function copyRows({ name, columns, foreignKeys }: Table, former: string): Sql {
+function copyFormerRows({ name, columns, foreignKeys }: Table, former: string): Sql {
   const names = columnList(columns.map((column) => column.name));
   const insert = sql`INSERT INTO ${tableIdent(name)} (${names})`;
   const [source] = foreignKeys;

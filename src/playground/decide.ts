@@ -6,29 +6,29 @@ import { lower } from '../policy/lower/lower.ts';
 import { bind, requestPlanOf } from '../policy/lower/specialise.ts';
 import type { Action, Checked, PolicyRequest, Row } from '../policy/types.ts';
 import type { Schema } from '../schema/model/model.ts';
-import type { World } from './read-world.ts';
+import type { PlaygroundWorld } from './read-world.ts';
 
-export type Outcome = 'allowed' | 'refused' | 'hidden';
+export type WorldOutcome = 'allowed' | 'refused' | 'hidden';
 
 interface Decided {
   readonly schema: Schema;
-  readonly world: World;
+  readonly world: PlaygroundWorld;
   readonly collection: string;
   readonly action: Action;
 }
 
 /** A create and an update are about the row as it is. */
-export function outcomeOf(asked: Decided, caller: Row, row: Row): Outcome {
-  const request = requestOf(caller);
+export function outcomeOf(asked: Decided, caller: Row, row: Row): WorldOutcome {
+  const request = worldRequest(caller);
   const { action } = asked;
-  if (isDenied(asked, request)) return 'refused';
+  if (isWholeDenied(asked, request)) return 'refused';
   if (isAllowed(asked, request, row)) return 'allowed';
   if (action === 'create') return 'refused';
   const mayRead = action !== 'list' && action !== 'read' && isAllowed({ ...asked, action: 'read' }, request, row);
   return mayRead ? 'refused' : 'hidden';
 }
 
-function requestOf(caller: Row): PolicyRequest {
+function worldRequest(caller: Row): PolicyRequest {
   const isGuest = caller.id === undefined;
   const now = new Date().toISOString().replace('Z', '000Z');
   return { auth: caller, kind: isGuest ? 'guest' : 'user', query: {}, now };
@@ -37,7 +37,7 @@ function requestOf(caller: Row): PolicyRequest {
 const rulesOf = ({ schema, collection, action }: Decided) => schema.collections.get(collection)!.access[action];
 
 /** The caller alone makes every rule false. */
-const isDenied = (asked: Decided, request: PolicyRequest): boolean =>
+const isWholeDenied = (asked: Decided, request: PolicyRequest): boolean =>
   rulesOf(asked).every(({ checked }) => isNever(checked, asked, request));
 
 function isNever(checked: Checked, { schema, action }: Decided, request: PolicyRequest): boolean {

@@ -26,7 +26,7 @@ export async function hashOf(state: PageState): Promise<string | undefined> {
 }
 
 /** Undefined: the hash is not one of `hashOf`. */
-export async function stateOf(hash: string): Promise<PageState | undefined> {
+export async function stateInHash(hash: string): Promise<PageState | undefined> {
   if (hash === '' || hash.length > MOST_LENGTH) return undefined;
   try {
     const text = atob(hash.replaceAll('-', '+').replaceAll('_', '/'));

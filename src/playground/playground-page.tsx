@@ -5,11 +5,11 @@ import { ACTIONS, type Action } from '../policy/types.ts';
 import { parseSchema } from '../schema/load.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { outcomeOf } from './decide.ts';
-import { hashOf, type PageState, stateOf } from './page-state.ts';
+import { hashOf, type PageState, stateInHash } from './page-state.ts';
 import { words } from './page-words.ts';
 import { projectOf } from './project.ts';
 import { zipOf } from './project-zip.ts';
-import { readWorld, type World } from './read-world.ts';
+import { type PlaygroundWorld, readWorld } from './read-world.ts';
 import { RECIPES } from './recipes.ts';
 
 const FIRST: PageState = { ...RECIPES[0]!, action: 'read' };
@@ -20,7 +20,7 @@ function usePageState() {
   const [state, setState] = useState<PageState>();
   const [isTooLong, setTooLong] = useState(false);
   useEffect(() => {
-    const read = (): void => void stateOf(location.hash.slice(1)).then((found) => setState(found ?? FIRST));
+    const read = (): void => void stateInHash(location.hash.slice(1)).then((found) => setState(found ?? FIRST));
     read();
     addEventListener('hashchange', read);
     return () => removeEventListener('hashchange', read);
@@ -118,7 +118,7 @@ function TextSide({ label, rows, text, onText }: TextSideProps): JSX.Element {
 
 interface DecisionsProps {
   readonly schema: Schema;
-  readonly world: World;
+  readonly world: PlaygroundWorld;
   readonly state: PageState;
   readonly onChange: (state: Partial<PageState>) => void;
 }
@@ -181,7 +181,7 @@ function Choice({ label, value, values, onChoose }: ChoiceProps): JSX.Element {
 
 interface OutcomeTableProps {
   readonly schema: Schema;
-  readonly world: World;
+  readonly world: PlaygroundWorld;
   readonly collection: string;
   readonly action: Action;
 }

@@ -3,11 +3,11 @@ import { parse, stringify } from 'yaml';
 import type { Schema } from '../schema/model/model.ts';
 import { outcomeOf } from './decide.ts';
 import type { PageState } from './page-state.ts';
-import type { World } from './read-world.ts';
+import type { PlaygroundWorld } from './read-world.ts';
 
 interface Project {
   readonly schema: Schema;
-  readonly world: World;
+  readonly world: PlaygroundWorld;
   readonly state: PageState;
 }
 
@@ -20,7 +20,7 @@ export function projectOf({ schema, world, state }: Project): Readonly<Record<st
   const file = { ...(callers && { as: callers }), ...(rows && { rows }), tests };
   return { 'bylaw.yaml': state.schema, 'bylaw.policy.yaml': stringify(file) };
 
-  function decisions(collection: string, row: World['callers'][number]['row']) {
+  function decisions(collection: string, row: PlaygroundWorld['callers'][number]['row']) {
     return Object.fromEntries(
       world.callers.map((caller) => [
         caller.name,

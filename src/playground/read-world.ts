@@ -6,48 +6,53 @@ import type { Related, Row } from '../policy/types.ts';
 import { effectiveRoles } from '../schema/model/effective-roles.ts';
 import type { Collection, Relation, Schema } from '../schema/model/model.ts';
 
-interface NamedRow {
+interface NamedWorldRow {
   readonly name: string;
   readonly row: Row;
 }
-export interface World {
+export interface PlaygroundWorld {
   /** With a guest at the end. */
-  readonly callers: readonly NamedRow[];
-  readonly rows: ReadonlyMap<string, readonly NamedRow[]>;
+  readonly callers: readonly NamedWorldRow[];
+  readonly rows: ReadonlyMap<string, readonly NamedWorldRow[]>;
   readonly related: Related;
   readonly errors: readonly string[];
 }
 
-type Given = Readonly<Record<string, unknown>>;
-const isMapping = (value: unknown): value is Given =>
+type GivenMapping = Readonly<Record<string, unknown>>;
+const isMapping = (value: unknown): value is GivenMapping =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** An id for each name, in the order of the text. */
 const idAt = (index: number): string => `00000000-0000-4000-8000-${(index + 1).toString(16).padStart(12, '0')}`;
 
-export function readWorld(text: string, schema: Schema): World {
+export function readWorld(text: string, schema: Schema): PlaygroundWorld {
   try {
     const given: unknown = parse(text) ?? {};
     return new WorldReader(schema, isMapping(given) ? given : {}).read();
   } catch (error) {
-    return { callers: [GUEST], rows: new Map(), related: new RelatedRows(schema, new Map()), errors: [String(error)] };
+    return {
+      callers: [GUEST_CALLER],
+      rows: new Map(),
+      related: new WorldRows(schema, new Map()),
+      errors: [String(error)],
+    };
   }
 }
 
-const GUEST: NamedRow = { name: 'guest', row: GUEST_ROW };
+const GUEST_CALLER: NamedWorldRow = { name: 'guest', row: GUEST_ROW };
 
 class WorldReader {
   readonly #schema: Schema;
-  readonly #given: Given;
+  readonly #given: GivenMapping;
   readonly #ids = new Map<string, string>();
   readonly #errors: string[] = [];
 
-  constructor(schema: Schema, given: Given) {
+  constructor(schema: Schema, given: GivenMapping) {
     this.#schema = schema;
     this.#given = given;
   }
 
-  read(): World {
+  read(): PlaygroundWorld {
     const callers = this.#mappings(this.#given.callers, 'callers');
     const tables = this.#mappings(this.#given.rows, 'rows').map(
       ([collection, rows]) => [collection, this.#mappings(rows, `rows.${collection}`)] as const,
@@ -55,7 +60,7 @@ class WorldReader {
     // Callers are users, whom rows may name.
     const all = [['users', callers] as const, ...tables];
     for (const [collection, rows] of all) for (const [name] of rows) this.#name(collection, name);
-    const rows = new Map<string, NamedRow[]>();
+    const rows = new Map<string, NamedWorldRow[]>();
     for (const [collection, named] of all) {
       const known = this.#schema.collections.get(collection);
       if (known === undefined) {
@@ -66,11 +71,11 @@ class WorldReader {
       rows.set(collection, [...(rows.get(collection) ?? []), ...made]);
     }
     const users = (rows.get('users') ?? []).slice(0, callers.length);
-    const related = new RelatedRows(this.#schema, rows);
-    return { callers: [...users, GUEST], rows, related, errors: this.#errors };
+    const related = new WorldRows(this.#schema, rows);
+    return { callers: [...users, GUEST_CALLER], rows, related, errors: this.#errors };
   }
 
-  #mappings(given: unknown, place: string): readonly (readonly [string, Given])[] {
+  #mappings(given: unknown, place: string): readonly (readonly [string, GivenMapping])[] {
     if (given === undefined || given === null) return [];
     if (isMapping(given)) return Object.entries(given).map(([name, each]) => [name, isMapping(each) ? each : {}]);
     this.#errors.push(`${place}: expected a mapping from names`);
@@ -82,7 +87,7 @@ class WorldReader {
     if (!this.#ids.has(key)) this.#ids.set(key, idAt(this.#ids.size));
   }
 
-  #row(collection: Collection, name: string, members: Given): Row {
+  #row(collection: Collection, name: string, members: GivenMapping): Row {
     const row: Record<string, unknown> = { id: this.#ids.get(`${collection.name} ${name}`) };
     const place = `${collection.name}.${name}`;
     for (const { name: field, default: otherwise } of collection.fields.values())
@@ -125,11 +130,11 @@ class WorldReader {
   }
 }
 
-class RelatedRows implements Related {
+class WorldRows implements Related {
   readonly #schema: Schema;
-  readonly #rows: ReadonlyMap<string, readonly NamedRow[]>;
+  readonly #rows: ReadonlyMap<string, readonly NamedWorldRow[]>;
 
-  constructor(schema: Schema, rows: ReadonlyMap<string, readonly NamedRow[]>) {
+  constructor(schema: Schema, rows: ReadonlyMap<string, readonly NamedWorldRow[]>) {
     this.#schema = schema;
     this.#rows = rows;
   }

@@ -6,6 +6,6 @@ import { Playground } from './playground-page.tsx';
 
 document.title = words.title;
 
-const root = document.getElementById('studio')!;
-root.replaceChildren();
-render(<Playground />, root);
+const playgroundRoot = document.getElementById('studio')!;
+playgroundRoot.replaceChildren();
+render(<Playground />, playgroundRoot);

@@ -8,7 +8,7 @@ import type { ColumnValues } from './branch.ts';
 import { type ColumnRef, type Condition, type NullTest, RECORD, type Test, type Value } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import type { Predicate } from './emit/decision.ts';
-import { readerOf, type Values } from './emit/value-places.ts';
+import { slotReader, type Values } from './emit/value-places.ts';
 import { and, existsOf, or } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { areOfOneForm, scalarOf } from './scalar-types.ts';
@@ -38,7 +38,7 @@ export const columnTested = ({ left }: ValueTest): Pick<ColumnValues, 'column' |
   left.name === 'id' ? { column: left.column, isId: true } : { column: left.column };
 
 export function valuesOfTest({ right }: ValueTest, values: Values): readonly unknown[] {
-  const value = right.kind === 'slot' ? readerOf(right)(values) : right.value;
+  const value = right.kind === 'slot' ? slotReader(right)(values) : right.value;
   return Array.isArray(value) ? value : [value];
 }
 

@@ -22,7 +22,7 @@ export interface CatalogPlace {
   readonly collection: string;
   readonly action: Action;
 }
-export interface CompileOptions {
+export interface EmitOptions {
   /** Default true. False where `new Function` is forbidden. */
   readonly codegen?: boolean;
   /** Holds the residuals of this policy beside those of others. Default: one memory for the process. */
@@ -40,7 +40,7 @@ export interface CheckedPolicy {
 }
 
 /** Throws PolicyError with every error of the text. */
-export function compile(text: string, place: CatalogPlace, options?: CompileOptions): Policy {
+export function compilePolicy(text: string, place: CatalogPlace, options?: EmitOptions): Policy {
   // Parse and check: syntax, names and types
   const { checked, issues } = examineErrors(text, place);
   if (checked === undefined || issues.length > 0) throw new PolicyError(text, issues);
@@ -49,7 +49,7 @@ export function compile(text: string, place: CatalogPlace, options?: CompileOpti
 }
 
 /** The rest of the pipeline, for a tree that is checked already. */
-export function compileChecked(policy: CheckedPolicy, options: CompileOptions = {}): Policy {
+export function compileChecked(policy: CheckedPolicy, options: EmitOptions = {}): Policy {
   const { checked, text, source = text, parts = { roles: [], when: text }, catalog, action } = policy;
   const { codegen = true, memory = PROCESS_MEMORY } = options;
 

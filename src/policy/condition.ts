@@ -7,11 +7,11 @@ import type { CompareOp } from '../../grammar/syntax.ts';
 import type {
   AncestorRelation,
   CatalogCollection,
+  CatalogManyToMany,
   CatalogRelation,
   ElementsRelation,
   HasOne,
   JsonPart,
-  ManyToMany,
   ValueType,
 } from './types.ts';
 import type { Scalar } from './values.ts';
@@ -49,7 +49,7 @@ export const WRITTEN_ROOTS: Roots = { record: WRITTEN_RECORD, next: WRITTEN_RECO
  * The column of a written row that holds its has_one partner's id (`cover.id`) or its members' ids
  * (`tags.ids`). INVARIANT: no column of a table has such a name, because names have no dot.
  */
-export const heldColumn = ({ kind, name }: HasOne | ManyToMany): string =>
+export const heldColumn = ({ kind, name }: HasOne | CatalogManyToMany): string =>
   kind === 'has_one' ? `${name}.id` : `${name}.ids`;
 export const isHeld = (column: string): boolean => column.includes('.');
 

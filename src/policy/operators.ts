@@ -88,10 +88,10 @@ export function rank(left: Scalar, right: Scalar, type?: ValueType): number {
 
 /** The checker has seen that the side is one value. */
 const oneValue = (value: Scalar | readonly Scalar[]): Scalar => value as Scalar;
-const textOf = (value: Scalar | readonly Scalar[]): string => value as string;
+const scalarText = (value: Scalar | readonly Scalar[]): string => value as string;
 function matching(needle: string): (value: Scalar) => boolean {
   const folded = fold(needle);
-  return (value) => fold(textOf(value)).includes(folded);
+  return (value) => fold(scalarText(value)).includes(folded);
 }
 const asList = (value: Scalar | readonly Scalar[]): readonly Scalar[] => value as readonly Scalar[];
 
@@ -174,8 +174,8 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     sides: 'holder',
     overList: 'in',
     holds(left, right, type) {
-      if (type !== undefined && elementOf(type)) return listElements(textOf(left)).includes(oneValue(right));
-      return Array.isArray(left) ? left.includes(right) : textOf(left).includes(textOf(right));
+      if (type !== undefined && elementOf(type)) return listElements(scalarText(left)).includes(oneValue(right));
+      return Array.isArray(left) ? left.includes(right) : scalarText(left).includes(scalarText(right));
     },
     js: (left, right, type) => `${elementOf(type) ? `listElements(${left})` : left}.includes(${right})`,
     doc: 'an element of a list or of a to-many relation, or a part of a string; the empty string is in each',
@@ -186,7 +186,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     sides: 'text',
     sargable: true,
     prefix: true,
-    holds: (left, right) => textOf(left).startsWith(textOf(right)),
+    holds: (left, right) => scalarText(left).startsWith(scalarText(right)),
     js: (left, right) => `${left}.startsWith(${right})`,
     doc: 'the string begins with the other; an index serves it',
   },
@@ -194,7 +194,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     symbol: 'ends with',
     family: 'text',
     sides: 'text',
-    holds: (left, right) => textOf(left).endsWith(textOf(right)),
+    holds: (left, right) => scalarText(left).endsWith(scalarText(right)),
     js: (left, right) => `${left}.endsWith(${right})`,
     doc: 'the string ends with the other',
   },
@@ -203,8 +203,8 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     family: 'text',
     sides: 'search',
     folds: true,
-    holds: (left, right) => matching(textOf(right))(left),
-    holdsFor: (right) => matching(textOf(right)),
+    holds: (left, right) => matching(scalarText(right))(left),
+    holdsFor: (right) => matching(scalarText(right)),
     js: (left, right) => `fold(${left}).includes(${right})`,
     doc:
       'a field with `search: true` contains the string, whatever the letter case and the accents; every string ' +
@@ -215,7 +215,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     family: 'place',
     sides: 'place',
     sargable: true,
-    holds: (left, right) => isWithin(textOf(left), textOf(right)),
+    holds: (left, right) => isWithin(scalarText(left), scalarText(right)),
     js: (left, right) => `isWithin(${left}, ${right})`,
     doc: 'a point lies within a distance (`m`, `km`) of a latitude and longitude',
   },

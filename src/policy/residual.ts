@@ -16,7 +16,7 @@ import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import type { Printing } from './emit/printing.ts';
 import { shapeNeedsOf } from './emit/shape-needs.ts';
-import type { Values, Where } from './emit/value-places.ts';
+import type { PrintedWhere, Values } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
 import { excludedKeysOf, isHoistable, keyCountOf, keyListOf, lookUpsIn } from './hoisting.ts';
 import { or } from './lower/simplify.ts';
@@ -80,7 +80,7 @@ class BoundResidual implements Residual {
       const isPlaced = typeof this.#source === 'function';
       // The values of absent slots are holes, which `flatMap` would drop.
       const source = isPlaced
-        ? placesOf(all.map((each) => each.#source))
+        ? sourcePlaces(all.map((each) => each.#source))
         : { values: NOTHING_BOUND.concat(...all.map((each) => each.values)) };
       const [tenant] = all.flatMap((each) => each.#tenant ?? []);
       return new BoundResidual(union, source, { tenant }).lookingUp([], isFew, isHashed);
@@ -340,7 +340,7 @@ export class CachedResidual {
   );
   readonly #ownColumns = memoized(() => columnsOf(this.cond).filter(({ source: { id } }) => isRoot(id)));
   readonly #leaves = memoized(() => new DecidableLeaves(this.cond));
-  readonly #texts = new BoundedMap<string, Where>(KEPT_TEXTS);
+  readonly #texts = new BoundedMap<string, PrintedWhere>(KEPT_TEXTS);
   /** Remainders by the outcomes of the leaves. */
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
   readonly #branches = new BoundedMap<string, KnownBranches>(KEPT_TEXTS);
@@ -396,7 +396,7 @@ export class CachedResidual {
   }
 
   /** @param lists a character for each test that can be a list of keys; undefined: all are */
-  where(printing: Printing, lists?: string): Where {
+  where(printing: Printing, lists?: string): PrintedWhere {
     const { alias, next = '', inUnion, hasTenant = false } = printing;
     const key = `${alias}|${next}|${inUnion}|${hasTenant}|${lists}`;
     const known = this.#texts.get(key);
@@ -453,7 +453,7 @@ const unions = new BoundedMap<string, CachedResidual>(MOST_ENTRIES);
 const NOTHING_BOUND: Values = [];
 
 /** The places of a form: all are filled by one request. */
-const placesOf =
+const sourcePlaces =
   (sources: readonly ValueSource[]) =>
   (request: never): Values =>
     NOTHING_BOUND.concat(...sources.map((source) => (typeof source === 'function' ? source(request) : source.values)));

@@ -3,7 +3,7 @@ import { memoizedBy } from '../memoized.ts';
 import { empty, ident, join, quotedText, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import { foldedColumn } from './fold.ts';
 import {
-  type BelongsTo,
+  type CatalogBelongsTo,
   type CatalogCollection,
   type CatalogField,
   type JsonPart,
@@ -43,14 +43,14 @@ export function partOfColumn(column: Sql, { keys }: JsonPart, type: ValueType): 
 /** The id of the record that the row with the name refers to; NULL if it refers to none. */
 export function idReferredTo(
   row: string,
-  { column, references, made }: Pick<BelongsTo, 'column' | 'references' | 'made'>,
+  { column, references, made }: Pick<CatalogBelongsTo, 'column' | 'references' | 'made'>,
 ): Sql {
   const value = made?.(row) ?? ident(row, column);
   return references === undefined ? value : cellOf(references, keyIn('r', references), references.column, value);
 }
 
 /** The value of the column that refers to the record with the id. */
-export const valueReferringTo = (id: Sql, { references }: Pick<BelongsTo, 'references'>): Sql =>
+export const valueReferringTo = (id: Sql, { references }: Pick<CatalogBelongsTo, 'references'>): Sql =>
   references === undefined ? id : cellOf(references, ident('r', references.column), references.key, id);
 
 const keyIn = (row: string, { key, keyAs }: ReferencedColumn): Sql => readAsField(ident(row, key), { readAs: keyAs });
@@ -60,7 +60,7 @@ const cellOf = ({ table }: ReferencedColumn, wanted: Sql, given: string, value: 
         FROM ${tableIdent(table)} AS r
        WHERE ${ident('r', given)} = ${value})`;
 
-const belongsTosOf = ({ relations }: CatalogCollection): readonly BelongsTo[] =>
+const belongsTosOf = ({ relations }: CatalogCollection): readonly CatalogBelongsTo[] =>
   [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
 
 /**
@@ -84,7 +84,7 @@ export const lockableRowsOf: (collection: CatalogCollection) => Sql = memoizedBy
   rowsWith(collection, empty, (relation) => idReferredTo('s', relation)),
 );
 
-function rowsWith(collection: CatalogCollection, joins: Sql, idOf: (relation: BelongsTo) => Sql): Sql {
+function rowsWith(collection: CatalogCollection, joins: Sql, idOf: (relation: CatalogBelongsTo) => Sql): Sql {
   const { table, fields } = collection;
   const { column: key, made } = keyOf(collection);
   const belongsTos = belongsTosOf(collection);

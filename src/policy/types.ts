@@ -2,7 +2,7 @@
  * The shapes that pass between the stages of the policy compiler. Pure: no Node, no database.
  * text → Expr (grammar) → Checked (checker.ts) → specialised and lowered → predicate and where.
  */
-import type { CompareOp, Expr, Quantifier, Span } from '../../grammar/syntax.ts';
+import type { CompareOp, Expr, QuantifierWord, Span } from '../../grammar/syntax.ts';
 import type { Sql, TenantValue } from '../sql.ts';
 import type { Branch, KeyCount, LookUp } from './branch.ts';
 import type { IdType, KeyKind, ScalarType, ValueType } from './scalar-types.ts';
@@ -116,10 +116,10 @@ export interface JsonPart {
 /** The types that a part may have. */
 export const PART_TYPES = ['string', 'int', 'float', 'bool'] as const;
 export type PartType = (typeof PART_TYPES)[number];
-export type CatalogRelation = BelongsTo | HasOne | HasMany | ManyToMany;
-export const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>
+export type CatalogRelation = CatalogBelongsTo | HasOne | HasMany | CatalogManyToMany;
+export const isToMany = (relation: CatalogRelation): relation is HasMany | CatalogManyToMany =>
   relation.kind === 'has_many' || relation.kind === 'many_to_many';
-export interface BelongsTo {
+export interface CatalogBelongsTo {
   readonly kind: 'belongs_to';
   readonly name: string;
   readonly collection: string;
@@ -158,7 +158,7 @@ export interface HasOne {
 export interface HasMany extends Omit<HasOne, 'kind'> {
   readonly kind: 'has_many';
 }
-export interface ManyToMany {
+export interface CatalogManyToMany {
   readonly kind: 'many_to_many';
   readonly name: string;
   readonly collection: string;
@@ -179,7 +179,7 @@ export interface AncestorRelation {
   /** The name of the belongs_to. */
   readonly name: string;
   readonly collection: string;
-  readonly via: BelongsTo;
+  readonly via: CatalogBelongsTo;
 }
 
 /** The elements of a list field, which are values of the record itself. */
@@ -203,7 +203,7 @@ export const ELEMENT_VALUE = 'value';
  * The origin of a record: the stored one, the resulting one, a quantifier's element, or an id that the
  * request holds.
  */
-export type Scope =
+export type RowScope =
   | { readonly kind: 'record' }
   | { readonly kind: 'next' }
   | { readonly kind: 'variable'; readonly name: string }
@@ -213,7 +213,7 @@ export type Scope =
 /** A belongs_to or has_one that is walked. `from` is the collection walked from. */
 export interface ToOneStep {
   readonly from: string;
-  readonly relation: BelongsTo | HasOne;
+  readonly relation: CatalogBelongsTo | HasOne;
 }
 
 /** A value. `nullable`: may be absent for some record or request. */
@@ -222,7 +222,7 @@ export type CheckedOperand = ColumnOperand | RequestOperand | LiteralOperand | N
 /** A scalar field, an `id`, or a to-one relation's id, after zero or more to-one steps. */
 export interface ColumnOperand {
   readonly kind: 'column';
-  readonly scope: Scope;
+  readonly scope: RowScope;
   /** The collection of the scope's record. */
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
@@ -230,7 +230,7 @@ export interface ColumnOperand {
   readonly column:
     | { readonly kind: 'id' }
     | { readonly kind: 'field'; readonly field: CatalogField }
-    | { readonly kind: 'belongs_to'; readonly relation: BelongsTo }
+    | { readonly kind: 'belongs_to'; readonly relation: CatalogBelongsTo }
     /** The value of a variable that ranges over a list. */
     | { readonly kind: 'element' };
   readonly type: ValueType;
@@ -295,12 +295,12 @@ export interface CountOperand {
  * them.
  */
 export interface ToManyPath {
-  readonly scope: Scope;
+  readonly scope: RowScope;
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
   /** The collection after the steps. */
   readonly from: string;
-  readonly relation: HasMany | ManyToMany | AncestorRelation | ElementsRelation;
+  readonly relation: HasMany | CatalogManyToMany | AncestorRelation | ElementsRelation;
   readonly span: Span;
 }
 
@@ -331,7 +331,7 @@ export interface CheckedCompare {
 }
 export interface CheckedQuantified {
   readonly kind: 'quantified';
-  readonly quantifier: Quantifier;
+  readonly quantifier: QuantifierWord;
   readonly path: ToManyPath;
   /** Unique in the whole expression (made so by the checker). */
   readonly variable: string;
@@ -342,7 +342,7 @@ export interface CheckedQuantified {
 /** A member of a record that a write can change. */
 export type Member =
   | { readonly kind: 'field'; readonly field: CatalogField }
-  | { readonly kind: 'relation'; readonly relation: BelongsTo | HasOne | ManyToMany };
+  | { readonly kind: 'relation'; readonly relation: CatalogBelongsTo | HasOne | CatalogManyToMany };
 /**
  * Some member differs between the stored and the resulting record; `unchanged`: none does.
  * Two-valued: null to null is not a change. `changed_only(…)` means that all other members are

@@ -18,7 +18,7 @@ import {
   type ElementsPath,
   type Member,
   type RequestOperand,
-  type Scope,
+  type RowScope,
   type ToManyPath,
 } from './types.ts';
 
@@ -41,8 +41,8 @@ export const isOfInstant = (operand: CheckedOperand): boolean =>
 export const ofCaller = (name: string, span: Span) =>
   ({ kind: 'request', source: 'auth', name, nullable: true, span }) as const;
 
-type NamedMember = Member | Exclude<ColumnOperand['column'], { kind: 'id' }>;
-export function memberName(member: NamedMember): string {
+type OperandMember = Member | Exclude<ColumnOperand['column'], { kind: 'id' }>;
+export function memberName(member: OperandMember): string {
   if (member.kind === 'element') return ELEMENT_VALUE;
   return (member.kind === 'field' ? member.field : member.relation).name;
 }
@@ -114,7 +114,7 @@ function some(checked: Checked, test: (node: Checked) => boolean): boolean {
 }
 
 /** The origins of the records that the node itself reads. */
-export function scopesOf(checked: Checked): readonly Scope[] {
+export function scopesOf(checked: Checked): readonly RowScope[] {
   if (checked.kind === 'quantified') return [checked.path.scope];
   if (checked.kind === 'changed') return [{ kind: 'record' }, { kind: 'next' }];
   return operandsOf(checked).flatMap((operand) => {

@@ -3,13 +3,13 @@
  * a record around the caller's permits.
  */
 
-import { currentCaller } from '../caller.ts';
 import { SEQUENTIAL_SHARDS } from '../database/citus.ts';
 import type { Database, Queryable, Reader, ReadOptions, Transaction } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Action, CallerKind, IsFew, Policy, Row } from '../policy/types.ts';
 import type { Visibility } from '../policy/visibility.ts';
+import { currentCaller } from '../queued-caller.ts';
 import { reachesHistory } from '../schema/model/kept/history.ts';
 import { HISTORY_ACTOR } from '../schema/model/kept/history-names.ts';
 import {

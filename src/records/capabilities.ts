@@ -12,18 +12,18 @@ import { type AccessContext, type Prospect, type Reading, readable, type Store }
 import { recordKeyOf } from './record-key.ts';
 import { inTenantOf, scopeOf } from './scope.ts';
 
-type Capability = boolean | 'depends';
-interface RecordCapabilities {
-  readonly update: Capability;
+type CapabilityVerdict = boolean | 'depends';
+interface WriteCapabilities {
+  readonly update: CapabilityVerdict;
   readonly delete: boolean;
 }
-export interface Capabilities extends RecordCapabilities {
+export interface Capabilities extends WriteCapabilities {
   /** Capabilities of the fields and belongs_to with rules of their own. */
   readonly fields: Readonly<Record<string, MemberCapabilities>>;
 }
 interface MemberCapabilities {
   readonly read: boolean;
-  readonly write: Capability;
+  readonly write: CapabilityVerdict;
 }
 
 /** Columns for the rules of update and delete. */
@@ -47,7 +47,7 @@ export class CapabilityColumns {
   }
 
   /** @param from the place of the first cell */
-  read(cells: Cells, from: number): RecordCapabilities {
+  read(cells: Cells, from: number): WriteCapabilities {
     return { update: capabilityAt(cells, from), delete: cells[from + 2] === 't' };
   }
 }
@@ -57,7 +57,7 @@ const EVERY_WRITE = { create: true, update: true, delete: true };
 const prospectColumns = ({ certain, possible }: Prospect, alias: string): Sql =>
   sql`(${certain.where(alias)}), (${possible.where(alias)})`;
 
-function capabilityAt(cells: Cells, from: number): Capability {
+function capabilityAt(cells: Cells, from: number): CapabilityVerdict {
   if (cells[from] === 't') return true;
   return cells[from + 1] === 't' ? 'depends' : false;
 }
@@ -100,12 +100,12 @@ class MemberColumns {
   }
 
   /** A member is written by an update of the record. */
-  read(cells: Cells, from: number, { update }: RecordCapabilities): MemberCapabilities {
+  read(cells: Cells, from: number, { update }: WriteCapabilities): MemberCapabilities {
     return { read: cells[from] === 't', write: bothAllow(update, capabilityAt(cells, from + 1)) };
   }
 }
 
-function bothAllow(one: Capability, other: Capability): Capability {
+function bothAllow(one: CapabilityVerdict, other: CapabilityVerdict): CapabilityVerdict {
   if (one === false || other === false) return false;
   return one === true ? other : one;
 }

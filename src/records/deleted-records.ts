@@ -13,7 +13,7 @@ import { LINKS_COLUMN, VERSION_COLUMN } from '../schema/model/stored-names.ts';
 import { ident, join, param, raw, type Sql, sql, text } from '../sql.ts';
 import { type AccessContext, type Reading, Store } from './access-context.ts';
 import { toRefusal } from './constraint-errors.ts';
-import { list, type Pages, type RecordPage } from './page/list.ts';
+import { list, type PageReading, type RecordPage } from './page/list.ts';
 import type { ListRequest } from './page/page-plan.ts';
 import { recordKeyOf } from './record-key.ts';
 import { everyTenant, inTenantOf, type Scope, scopeOf } from './scope.ts';
@@ -33,7 +33,7 @@ class DeletedRecords {
   readonly #livingSchema: Schema;
   readonly #store: Store;
   readonly #livingStore: Store;
-  readonly #pages: Pages;
+  readonly #pages: PageReading;
 
   constructor(db: Database, schema: Schema, name: string) {
     this.schema = deletedSchemaOf(schema, name);

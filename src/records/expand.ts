@@ -173,7 +173,7 @@ async function expandToMany(
 }
 
 /** The related records of each owner that the caller may read and the filter finds. */
-interface RelatedRows {
+interface RowsToExpand {
   readonly scope: Scope;
   readonly visibility: Visibility;
   /** The row `record` has the id of the owner, the row `x` is a related one. */
@@ -185,7 +185,7 @@ function relatedRows(
   reading: Expansion,
   { relation, filter }: ExpandOf<HasMany | ManyToMany>,
   { collection: owner, records }: Owners,
-): RelatedRows {
+): RowsToExpand {
   const { store, access } = reading;
   const { collection } = relation;
   const scope = scopeOf(reading);
@@ -207,13 +207,13 @@ function relatedRows(
   return { scope, visibility, owners: ownKey.asRecords(ids), from: rows.where(...conditions) };
 }
 
-const countStatement = ({ owners, from }: RelatedRows): Sql =>
+const countStatement = ({ owners, from }: RowsToExpand): Sql =>
   sql`SELECT record.id, (SELECT count(*) FROM ${from}) FROM ${owners}`;
 
 function relatedStatement(
   { store, access, tenant, budget }: Expansion,
   { relation, members, expands, sort = [], limit = EXPAND_LIMIT.default }: ExpandOf<HasMany | ManyToMany>,
-  { scope, visibility, owners, from }: RelatedRows,
+  { scope, visibility, owners, from }: RowsToExpand,
 ): Sql {
   const { collection } = relation;
   const keyset: Keyset = keysetOf(sort, { scope, visibility, collection, alias: 'x' });

@@ -57,7 +57,7 @@ interface KeptEntry<Image = ReadImage> {
 }
 type StoredImage = Pick<ReadImage, 'cells' | 'unknown'>;
 
-export interface HistoryPage {
+export interface HistoryAnswer {
   /** The texts of the entries, the newest first. */
   readonly entries: readonly string[];
   /** Continues behind the page; undefined: it is the last. */
@@ -65,7 +65,7 @@ export interface HistoryPage {
 }
 
 /** Throws `not_found`. */
-export async function history(store: Store, access: AccessContext, request: HistoryRequest): Promise<HistoryPage> {
+export async function history(store: Store, access: AccessContext, request: HistoryRequest): Promise<HistoryAnswer> {
   const { name } = access.collection;
   const shape = store.shape(name);
   const reading = await inTenantOf({ store, q: store.readerFor(access), access }, request.id, 'read');
@@ -216,7 +216,7 @@ interface KnownState extends Pick<ReadImage, 'unknown'> {
   readonly row: Row;
 }
 
-interface Printing {
+interface HistoryPrinting {
   readonly shape: RecordShape;
   readonly sight: HistorySight;
   /** Members that the caller may not read of the present record. */
@@ -226,7 +226,7 @@ interface Printing {
 /** Undefined: the caller may read neither side. */
 function printedEntry(
   { seq, at, by, before, after }: KeptEntry,
-  { shape, sight, hidden }: Printing,
+  { shape, sight, hidden }: HistoryPrinting,
 ): string | undefined {
   const stored = shape.names
     .slice(0, shape.width)

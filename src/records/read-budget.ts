@@ -19,7 +19,7 @@ import { type JsonText, utf8BytesOf } from './json-pieces.ts';
 
 const MOST_RELATED = 25_000;
 /** UTF-8 bytes of one unit of UTF-16. */
-const MOST_BYTES = 3;
+const BYTES_OF_CHARACTER = 3;
 
 export interface BudgetOptions {
   readonly schema: Pick<Schema, 'limits'>;
@@ -47,7 +47,10 @@ class LargeReadWaits extends Error {}
  * Reads within a budget. A read that turns out large needs one of a few places: where none is free, it lets go of its
  * rows and begins again once it has one. So a caller who asks for much at a time waits, and memory stays.
  */
-export async function readWithin<T>(options: BudgetOptions, read: (budget: ReadBudget) => Promise<T>): Promise<T> {
+export async function readWithinBudget<T>(
+  options: BudgetOptions,
+  read: (budget: ReadBudget) => Promise<T>,
+): Promise<T> {
   const budget = new ReadBudget(options, largeReads);
   try {
     return await read(budget);
@@ -130,7 +133,7 @@ export class ReadBudget {
     let bytes = 0;
     for (const text of texts) {
       fitting.push(text);
-      most += text.length * MOST_BYTES + 1;
+      most += text.length * BYTES_OF_CHARACTER + 1;
       if (most <= answer) continue;
       for (; counted < fitting.length; counted++) bytes += utf8BytesOf(fitting[counted]!) + 1;
       if (bytes > answer) throw answerTooLarge(answer);

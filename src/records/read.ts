@@ -7,7 +7,7 @@ import { roomForAnswer } from '../unread-answers.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { expandsOf, toJson } from './expand.ts';
 import { type JsonText, withMembers } from './json-pieces.ts';
-import { ReadBudget, readWithin } from './read-budget.ts';
+import { ReadBudget, readWithinBudget } from './read-budget.ts';
 import { recordKeyOf } from './record-key.ts';
 import { RecordView } from './record-view.ts';
 import { inTenantOf, scopeOf } from './scope.ts';
@@ -17,7 +17,7 @@ export interface ReadRequest {
   readonly id: string;
   readonly relations: readonly Relation[];
 }
-export interface Answer {
+export interface RecordAnswer {
   /** The text of the record. */
   readonly json: JsonText;
   /** Opaque; changes with the record. */
@@ -25,9 +25,9 @@ export interface Answer {
 }
 
 /** The answer to a write: only the id where the caller may not read the written record. */
-export type Written = { readonly id: string } & Partial<Answer>;
+export type WrittenAnswer = { readonly id: string } & Partial<RecordAnswer>;
 
-export async function read(store: Store, caller: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
+export async function read(store: Store, caller: AccessContext, { id, relations }: ReadRequest): Promise<RecordAnswer> {
   const reading = await inTenantOf<Reading>({ store, q: store.readerFor(caller), access: caller }, id, 'read');
   const { access } = reading;
   const { name: collection } = access.collection;
@@ -38,9 +38,9 @@ export async function read(store: Store, caller: AccessContext, { id, relations 
         .from(collection, 't')
         .where(recordKeyOf(access.collection).is('t', id), readable(access, collection, 't'))}`);
   if (cells === undefined) throw notFound();
-  if (relations.length === 0) return answerOf(reading, { view, cells, relations });
+  if (relations.length === 0) return recordAnswer(reading, { view, cells, relations });
   const options = { schema: store.schema, reader: reading.q };
-  return readWithin(options, (budget) => answerOf(reading, { view, cells, relations }, budget));
+  return readWithinBudget(options, (budget) => recordAnswer(reading, { view, cells, relations }, budget));
 }
 
 export interface ShownRecord {
@@ -51,7 +51,7 @@ export interface ShownRecord {
 }
 
 /** Throws `query_too_expensive`. */
-async function answerOf(reading: Reading, shown: ShownRecord, given?: ReadBudget): Promise<Answer> {
+async function recordAnswer(reading: Reading, shown: ShownRecord, given?: ReadBudget): Promise<RecordAnswer> {
   const { view, cells, relations } = shown;
   const { store, q, access } = reading;
   const { name: collection } = access.collection;
@@ -71,12 +71,12 @@ function writeBudget({ store: { schema }, q }: Reading): ReadBudget {
 }
 
 /** Answers a write. An answer over the limit names the relations that it leaves out, because the write is not undone. */
-export async function answerOfWrite(reading: Reading, shown: ShownRecord): Promise<Answer> {
+export async function answerOfWrite(reading: Reading, shown: ShownRecord): Promise<RecordAnswer> {
   try {
-    return await answerOf(reading, shown);
+    return await recordAnswer(reading, shown);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'query_too_expensive') throw error;
-    const { json, version } = await answerOf(reading, { ...shown, relations: [] });
+    const { json, version } = await recordAnswer(reading, { ...shown, relations: [] });
     const left = JSON.stringify(shown.relations.map(({ name }) => name));
     return { json: withMembers(json, `"expand":{},"expand_more":${left}`), version };
   }

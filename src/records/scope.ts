@@ -12,11 +12,17 @@ import { lockableRowsOf, rowsOf } from '../policy/stored-rows.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import { viaColumns } from '../schema/model/composite-references.ts';
-import type { Collection, HasMany, HasOne, ManyToMany, Schema } from '../schema/model/model.ts';
+import {
+  type Collection,
+  type HasMany,
+  type HasOne,
+  type ManyToMany,
+  type Schema,
+  tenantKeyOf,
+} from '../schema/model/model.ts';
 import { empty, ident, join, type Place, raw, type Sql, sql, tableIdent, uuid } from '../sql.ts';
 import { type AccessContext, accessIn, type Reading, readable } from './access-context.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from './record-key.ts';
-import { tenantKeyOf } from './tenant-key.ts';
 
 /** No record is of this tenant. */
 const NO_TENANT = '00000000-0000-0000-0000-000000000000';

@@ -3,12 +3,12 @@
  * is generated from it. Not a route.
  */
 import type { Context } from 'koa';
-import type { Operation, RequestBody } from '../describe/operation.ts';
+import type { RequestBody, RouteOperation } from '../describe/operation.ts';
 import type { App } from '../http/app.ts';
 import type { Route } from '../http/route.ts';
 
 /** A route of the table. */
-export type DescribedRoute = Route & Operation;
+export type DescribedRoute = Route & RouteOperation;
 
 /** Describes a body to the document, and reads it for the handler. */
 export interface Body<B> extends RequestBody {
@@ -16,7 +16,7 @@ export interface Body<B> extends RequestBody {
   read(ctx: Context, app: App): Promise<B>;
 }
 
-type Description = Omit<Operation, 'body' | 'method' | 'path' | 'door' | 'ownSite' | 'accepts'>;
+type Description = Omit<RouteOperation, 'body' | 'method' | 'path' | 'door' | 'ownSite' | 'accepts'>;
 
 export interface Definition<B> extends Description, Omit<Route, 'body' | 'handle'> {
   readonly body?: Body<B>;

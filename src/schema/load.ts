@@ -14,7 +14,7 @@ import { checkRouting } from './advice/routing-advice.ts';
 import { warnOfSelfMadeEvidence } from './advice/self-made-evidence.ts';
 import { registeredRoles } from './advice/strangers.ts';
 import type { Finding, SchemaIssue } from './file/issue.ts';
-import { SchemaSource } from './file/source.ts';
+import { SourceText } from './file/source.ts';
 import { readShape } from './file/validate.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
 import { rolesOfPolicies } from './model/guest-access.ts';
@@ -58,7 +58,7 @@ export interface Loaded {
 
 /** `file` is for messages only. */
 export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment = {}): Loaded {
-  const source = new SchemaSource(text, file);
+  const source = new SourceText(text, file);
   const declared = readDeclarations(source);
   if (declared === undefined) return { issues: inFileOrder(source.issues) };
   const { shape, roles, catalog, broken } = declared;
@@ -137,14 +137,14 @@ export function readSchemaCatalog(
   text: string,
   file = 'bylaw.yaml',
 ): { readonly catalog?: SchemaCatalog; readonly issues: readonly SchemaIssue[] } {
-  const source = new SchemaSource(text, file);
+  const source = new SourceText(text, file);
   const catalog = readDeclarations(source)?.catalog;
   const issues = inFileOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { catalog, issues };
 }
 
 /** The collections, roles and conditions, before any policy is read. Undefined: the text is not YAML. */
-function readDeclarations(source: SchemaSource) {
+function readDeclarations(source: SourceText) {
   const report = source.report.bind(source);
   const raw = source.value();
   if (raw === undefined) return undefined;

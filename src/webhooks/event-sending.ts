@@ -7,7 +7,7 @@ import type { Poster, PostResult } from './posting.ts';
 import { signedHeaders } from './signature.ts';
 import { type DueEvent, dueEvents, nextAttempt, noteFailure, removeEvent } from './webhook-rows.ts';
 
-const AT_ONCE = 10;
+const EVENTS_AT_ONCE = 10;
 /** Milliseconds. Finds what the command line made due. */
 const LOOK_EVERY = 5_000;
 const CLOSE_PATIENCE = 5_000;
@@ -71,7 +71,7 @@ export class EventSending {
     const { db, webhook, mayPost, onError } = this.#parts;
     let pause = LOOK_EVERY;
     try {
-      const places = (this.#failures < FAILURES_OF_AN_OUTAGE ? AT_ONCE : 1) - this.#posts.size;
+      const places = (this.#failures < FAILURES_OF_AN_OUTAGE ? EVENTS_AT_ONCE : 1) - this.#posts.size;
       const paused = this.#pausedUntil - performance.now();
       if (paused > 0) pause = Math.min(paused, LOOK_EVERY);
       else if (places > 0 && (await mayPost())) {

@@ -39,7 +39,7 @@ export class Poster {
     const isSecure = url.protocol === 'https:';
     const host = url.hostname.replace(/^\[|\]$/g, '');
     // No name is looked up for a literal address.
-    if (isIP(host) !== 0 && !this.#admits(host, isSecure)) return { error: REFUSED };
+    if (isIP(host) !== 0 && !this.#admits(host, isSecure)) return { error: REFUSED_ADDRESS };
     const [client, agent] = isSecure ? [https, this.#secure] : [http, this.#plain];
     const signal = AbortSignal.timeout(POST_TIMEOUT_MS);
     return new Promise((resolve) => {
@@ -54,7 +54,7 @@ export class Poster {
         response.on('error', () => undefined);
         const late = setTimeout(() => response.destroy(), ANSWER_DRAIN_MS);
         response.resume().once('close', () => clearTimeout(late));
-        resolve(resultOf(response));
+        resolve(postOutcome(response));
       });
       request.on('error', (error) => resolve({ error: signal.aborted ? NO_ANSWER : reasonOfNoConnection(error) }));
       request.end(body);
@@ -75,17 +75,17 @@ export class Poster {
 /** Milliseconds for the rest of an answer; a longer one costs its connection. */
 const ANSWER_DRAIN_MS = 1_000;
 const NO_ANSWER = `no answer within ${POST_TIMEOUT_MS / 1000} s`;
-const REFUSED =
+const REFUSED_ADDRESS =
   'the address is not one that may be posted to: public ones over https; with --allow-private, those of private networks too';
 
 function reasonOfNoConnection(error: Error): string {
-  if (error instanceof RefusedAddress) return REFUSED;
+  if (error instanceof RefusedAddress) return REFUSED_ADDRESS;
   return `the connection failed (${codeOf(error) ?? 'unknown'})`;
 }
 
 const GONE = 410;
 
-function resultOf({ statusCode = 0, headers }: http.IncomingMessage): PostResult {
+function postOutcome({ statusCode = 0, headers }: http.IncomingMessage): PostResult {
   if (statusCode >= 200 && statusCode < 300) return {};
   const wanted = Number(headers['retry-after']);
   return {

@@ -5,7 +5,7 @@ import { apiTime, param, raw, type Sql, seconds, sql, text, uuid } from '../sql.
 
 /** Seconds. */
 const GIVEN_UP_KEPT = 30 * 86_400;
-const MOST_LISTED = 1_000;
+const MOST_LISTED_EVENTS = 1_000;
 
 export const webhookTables: readonly Sql[] = [
   // `holder` files and sends until `held_until`. `position` is a snapshot, `rules` a digest of what decided until then.
@@ -232,7 +232,7 @@ export async function listEvents(db: Queryable, choice: EventChoice): Promise<re
       FROM "bylaw_webhook_events"
      WHERE ${chosen(choice)}
      ORDER BY seq
-     LIMIT ${param('int8', MOST_LISTED)}`);
+     LIMIT ${param('int8', MOST_LISTED_EVENTS)}`);
   return rows.map(listedEventOf);
 }
 

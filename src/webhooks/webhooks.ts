@@ -19,7 +19,7 @@ const GATHER_NEWS = 50;
 /** Finds webhooks whose holder has ended. */
 const TAKE_EVERY = 2_000;
 /** Finds the writes of other programs. */
-const LOOK_EVERY = 1_000;
+const LOG_READ_EVERY = 1_000;
 const PRUNE_EVERY = 3_600_000;
 /** How long what a key may see is remembered. */
 const ACCESS_REMEMBERED = 1_000;
@@ -78,7 +78,7 @@ export class Webhooks {
     );
     this.#heldFor = Math.min(HELD_FOR, Math.max(LEAST_HELD_FOR, Math.min(...retentions) / 2));
     this.#timers = [
-      setInterval(() => void this.look(), LOOK_EVERY),
+      setInterval(() => void this.look(), LOG_READ_EVERY),
       setInterval(() => void pruneGivenUp(db).catch(() => undefined), PRUNE_EVERY),
     ];
     for (const timer of this.#timers) timer.unref();

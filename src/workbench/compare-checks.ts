@@ -1,12 +1,12 @@
 /** Compares the checks of writes: what they newly let pass, and no longer, of the writes that the rules allow. */
 import {
-  type Asking,
   findWorld,
   type Rules,
   type RulesComparison,
   type RulesPlace,
   relationOf,
   type SolveOptions,
+  type SolverQuestion,
 } from '../policy/analyse/solve/solve.ts';
 
 /** Everything that decides about a write. */
@@ -17,7 +17,7 @@ export interface WriteRules {
 }
 
 /** A write that the second rules allow, whose record fails a check of the first alone. */
-export const newlyPassing = (from: WriteRules, to: WriteRules): Asking => ({
+export const newlyPassing = (from: WriteRules, to: WriteRules): SolverQuestion => ({
   allowedBy: from.violations,
   alsoAllowedBy: [to.allowedBy],
   deniedBy: to.violations,

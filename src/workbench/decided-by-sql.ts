@@ -6,8 +6,8 @@ import { fold, foldedColumn } from '../policy/fold.ts';
 import { scalarOf } from '../policy/scalar-types.ts';
 import { rowsOf } from '../policy/stored-rows.ts';
 import {
-  type BelongsTo,
   type Catalog,
+  type CatalogBelongsTo,
   type CatalogCollection,
   idOf,
   keyOf,
@@ -58,7 +58,7 @@ export async function decidedBySql(
 
 async function fillTables(world: World, catalog: Catalog, ask: Ask): Promise<void> {
   const { collections } = catalog;
-  const stored = (relation: BelongsTo): ReplayedColumn => storedIn(relation, world, catalog);
+  const stored = (relation: CatalogBelongsTo): ReplayedColumn => storedIn(relation, world, catalog);
   for (const collection of collections.values()) {
     const rows = world.rows.get(collection.name) ?? [];
     await makeTable(ask, tableIdent(collection.table), { columns: replayedColumns(collection, catalog, stored), rows });
@@ -108,7 +108,7 @@ async function makeTable(ask: Ask, table: Sql, { columns, rows }: WorldContent):
 }
 
 /** A written record is one as policies read it: its references are ids. */
-const idIn = ({ name, column, collection }: BelongsTo, catalog: Catalog): ReplayedColumn => ({
+const idIn = ({ name, column, collection }: CatalogBelongsTo, catalog: Catalog): ReplayedColumn => ({
   name: column,
   type: replayedIdType(catalog, collection),
   value: (row) => own(row, name),
@@ -117,7 +117,7 @@ const idIn = ({ name, column, collection }: BelongsTo, catalog: Catalog): Replay
 const replayedIdType = (catalog: Catalog, collection: string): SqlType => scalarOf(idOf(catalog, collection)).sqlType;
 
 /** The column of the table: it may have another value of the related record than its id. */
-function storedIn(relation: BelongsTo, world: World, catalog: Catalog): ReplayedColumn {
+function storedIn(relation: CatalogBelongsTo, world: World, catalog: Catalog): ReplayedColumn {
   const { name, column, collection, references } = relation;
   const field = references && catalog.collections.get(collection)?.fields.get(references.field);
   if (field === undefined) return idIn(relation, catalog);
@@ -131,7 +131,7 @@ function storedIn(relation: BelongsTo, world: World, catalog: Catalog): Replayed
 function replayedColumns(
   collection: CatalogCollection,
   catalog: Catalog,
-  referenceIn = (relation: BelongsTo) => idIn(relation, catalog),
+  referenceIn = (relation: CatalogBelongsTo) => idIn(relation, catalog),
 ): readonly ReplayedColumn[] {
   const { fields, relations } = collection;
   const key = { name: keyOf(collection).column, type: replayedIdType(catalog, collection.name) };

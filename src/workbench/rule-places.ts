@@ -2,9 +2,9 @@
 import type { Action, Catalog, Checked, Policy } from '../policy/types.ts';
 import { ACTIONS } from '../policy/types.ts';
 import { memberRulePlace, rulePlace } from '../schema/advice/read-access.ts';
-import { type Path, pathText, type Region } from '../schema/file/issue.ts';
+import { type DocumentPath, pathText, type Region } from '../schema/file/issue.ts';
 import type { SchemaFile } from '../schema/file/shape.ts';
-import { SchemaSource } from '../schema/file/source.ts';
+import { SourceText } from '../schema/file/source.ts';
 import { deletedCatalogOf } from '../schema/model/kept/soft-delete.ts';
 import type { Check, Schema } from '../schema/model/model.ts';
 import { pathOfCheck } from '../schema/rules/checks.ts';
@@ -35,16 +35,16 @@ export const askedPlace = <C extends Catalog>(
     : { catalog, collection, action };
 
 /** Every policy that is compiled from the text: of a check, its violations by creates and by updates. */
-export const policiesOf = ({ rule, check }: PlacedRule): readonly Policy[] =>
+export const policiesOfRule = ({ rule, check }: PlacedRule): readonly Policy[] =>
   check === undefined ? [rule] : [...check.violated.create, ...check.violated.update];
 
 /** Rules of the file, each once: those of a `view` are the rules of `list`. Built-in rules have no place and are left out. */
 export function placedRules(schema: Schema, text: string): readonly PlacedRule[] {
-  const source = new SchemaSource(text, schema.file);
+  const source = new SourceText(text, schema.file);
   const shapes = ((source.value() ?? {}) as SchemaFile).collections ?? {};
   const known = new Set<Policy>();
   const placed: PlacedRule[] = [];
-  const add = (rule: Policy, path: Path, about: Pick<PlacedRule, 'collection' | 'action' | 'member'>): void => {
+  const add = (rule: Policy, path: DocumentPath, about: Pick<PlacedRule, 'collection' | 'action' | 'member'>): void => {
     if (known.has(rule)) return;
     known.add(rule);
     placed.push({ ...about, rule, path: pathText(path), placeOf: (node) => regionOf(source, { rule, path }, node) });
@@ -77,7 +77,7 @@ export function placedRules(schema: Schema, text: string): readonly PlacedRule[]
   return placed;
 }
 
-function placedCheck(check: Check, collection: string, source: SchemaSource): PlacedRule {
+function placedCheck(check: Check, collection: string, source: SourceText): PlacedRule {
   const path = pathOfCheck(collection, check);
   const rule = check.violated.update[0]!;
   const { transitions, when } = check;
@@ -98,8 +98,8 @@ function replacedValue(text: string, { span }: Pick<Checked, 'span'>): readonly 
 }
 
 function regionOf(
-  source: SchemaSource,
-  { rule, path }: { readonly rule: Policy; readonly path: Path },
+  source: SourceText,
+  { rule, path }: { readonly rule: Policy; readonly path: DocumentPath },
   { span }: Pick<Checked, 'span'>,
 ): Region {
   const { when = '' } = rule.parts;

@@ -1,5 +1,5 @@
 /** Takes out of a world what its decision does not need, so that an example shows only its reason. */
-import { type Asking, isAnswer } from '../policy/analyse/solve/solve.ts';
+import { isAnswer, type SolverQuestion } from '../policy/analyse/solve/solve.ts';
 import type { World } from '../policy/analyse/solve/world.ts';
 import { type Catalog, type CatalogCollection, type Row, STAMPS } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
@@ -11,7 +11,7 @@ interface ShrinkPlace {
 }
 
 /** A world that answers the question as the given one does, and from which nothing more can be taken. */
-export function smallestWorld(world: World, asking: Asking, place: ShrinkPlace): World {
+export function smallestWorld(world: World, asking: SolverQuestion, place: ShrinkPlace): World {
   let smallest = world;
   for (;;) {
     const smaller = smallerWorlds(smallest, place).find((each) => isAnswer(asking, each, place.catalog));
@@ -71,7 +71,7 @@ const withoutQuery = (world: World): readonly World[] =>
 const without = <T extends object>(row: T, name: string): T =>
   Object.fromEntries(Object.entries(row).filter(([key]) => key !== name)) as T;
 
-const isStamp = (name: string): boolean => name === 'id' || STAMPS.includes(name);
+const isStampName = (name: string): boolean => name === 'id' || STAMPS.includes(name);
 
 /** The members that a column holds. */
 function worldColumns({
@@ -79,7 +79,7 @@ function worldColumns({
   relations,
 }: CatalogCollection): readonly { readonly name: string; readonly required: boolean }[] {
   const references = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
-  return [...fields.values(), ...references].filter(({ name }) => !isStamp(name));
+  return [...fields.values(), ...references].filter(({ name }) => !isStampName(name));
 }
 
 /** An update that leaves a member as it is. */

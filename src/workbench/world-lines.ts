@@ -1,6 +1,6 @@
 /** A world as lines for people: what its decision reads, with names in place of ids. */
 import { uuidNumber } from '../policy/analyse/solve/domains.ts';
-import { type Asking, policiesOf } from '../policy/analyse/solve/solve.ts';
+import { policiesOf, type SolverQuestion } from '../policy/analyse/solve/solve.ts';
 import type { World } from '../policy/analyse/solve/world.ts';
 import { type CheckedOperand, type Row, STAMPS } from '../policy/types.ts';
 import { allOperandsOf, isOfInstant, memberName } from '../policy/visit.ts';
@@ -9,20 +9,20 @@ import { type WorldDocument, worldDocument } from './world-document.ts';
 /** Every value, for reports of defects. */
 export function fullWorldLines(world: World): readonly string[] {
   const document = worldDocument(world);
-  return linesOf({ ...document, related: rowsOf(document) }, { isSaid: () => true, inWords: (text) => text });
+  return linesOf({ ...document, related: relatedRowsOf(document) }, { isSaid: () => true, inWords: (text) => text });
 }
 
 /** The members that every row has, or every user, and that say nothing if no rule reads them. */
 const UNSAID: readonly string[] = [...STAMPS, 'email', 'email_verified'];
 
 /** The values that the policies of a question may read, and those that the schema requires. */
-export function worldLines(world: World, asking: Asking): readonly string[] {
+export function worldLines(world: World, asking: SolverQuestion): readonly string[] {
   const operands = policiesOf(asking).flatMap(({ checked }) => allOperandsOf(checked));
-  const read = new Set(operands.flatMap(namesReadBy));
+  const read = new Set(operands.flatMap(namesOfOperand));
   const { request, ...document } = worldDocument(world);
   const caller = world.isGuest ? undefined : world.request.auth?.id;
-  const related = rowsOf(document).filter(([name, { id }]) => name !== 'users' || id !== caller);
-  const names = namesOf(world, related);
+  const related = relatedRowsOf(document).filter(([name, { id }]) => name !== 'users' || id !== caller);
+  const names = worldNames(world, related);
   const { now, query, data = {}, ...facts } = request;
   const asked = {
     ...(operands.some(isOfInstant) && { now }),
@@ -40,12 +40,12 @@ export function worldLines(world: World, asking: Asking): readonly string[] {
   );
 }
 
-function namesReadBy(operand: CheckedOperand): readonly string[] {
+function namesOfOperand(operand: CheckedOperand): readonly string[] {
   if (operand.kind === 'column') return operand.column.kind === 'id' ? [] : [memberName(operand.column)];
   return operand.kind === 'request' ? [operand.name] : [];
 }
 
-const rowsOf = ({ related }: Pick<WorldDocument, 'related'>): readonly NamedRow[] =>
+const relatedRowsOf = ({ related }: Pick<WorldDocument, 'related'>): readonly NamedRow[] =>
   Object.entries(related).flatMap(([name, rows]) => rows.map((row) => [name, row] as const));
 
 const ANY_ID = /\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}\b/g;
@@ -55,7 +55,7 @@ const MADE_IDS = uuidNumber(0).slice(0, 24);
 type NamedRow = readonly [collection: string, row: Row];
 
 /** `documents 2` for the second row beside the caller and the record. */
-function namesOf(
+function worldNames(
   { record, written, request, isGuest }: World,
   related: readonly NamedRow[],
 ): ReadonlyMap<unknown, string> {

@@ -10,7 +10,7 @@ import { readExistingTables } from '../../src/migrations/adopt/read-existing-tab
 import { parseSchema } from '../../src/schema/load.ts';
 import { ident, raw, sql } from '../../src/sql.ts';
 import { proveStatements } from '../../src/workbench/prove/decide-statements.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 import { edited } from './adopted-database.ts';
 import { runPolicyTests } from './run-policy-tests.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Client } from '../support/client.ts';
-import { fillDataFolder } from '../support/embedded.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { run, type Server, serve } from '../support/process.ts';
 import { until } from '../support/until.ts';

@@ -9,8 +9,8 @@ import { raw, sql, text, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { SmtpServer, tokenIn } from './mail/smtp-server.ts';
 import { codeOf, cookieOf, login, newEmail, newPerson, PASSWORD, register, SCHEMA } from './people.ts';
-import { SmtpServer, tokenIn } from './smtp-server.ts';
 
 const NEXT = 'an even longer phrase';
 const PAGED = `${SCHEMA}mail: { app_name: 'A <b> & B', otp: true, logo: 'https://cdn.example/logo.svg' }\norigins: ['https://app.example']\n`;

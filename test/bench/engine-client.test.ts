@@ -1,7 +1,7 @@
 import type { PGlite } from '@electric-sql/pglite';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { EngineClient } from '../../bench/servers/engine-client.ts';
-import { emptySnapshot, openEngine } from '../support/embedded.ts';
+import { emptySnapshot, openEngine } from '../support/embedded/embedded.ts';
 
 let engine: PGlite;
 let ask: EngineClient['ask'];

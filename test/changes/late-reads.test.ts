@@ -2,12 +2,12 @@
 /** Reads of a batch that come late: a full queue refuses them, or other writes come between. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { asCaller, currentCaller, SERVICE } from '../../src/caller.ts';
 import { ChangeFeeds } from '../../src/changes/change-feeds.ts';
 import { type Database, QueueFull } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { decide } from '../../src/policy/access.ts';
+import { asCaller, currentCaller, SERVICE } from '../../src/queued-caller.ts';
 import { raw } from '../../src/sql.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
 import { feedRequest, ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';

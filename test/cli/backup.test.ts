@@ -22,7 +22,7 @@ import { FolderInUse, lockFolder } from '../../src/folder-lock.ts';
 import { raw } from '../../src/sql.ts';
 import { upload } from '../files/sending.ts';
 import { Client } from '../support/client.ts';
-import { fillDataFolder } from '../support/embedded.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { run, type Server, serve } from '../support/process.ts';
 
 const SCHEMA = `

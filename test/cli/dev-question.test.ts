@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
-import { fillDataFolder } from '../support/embedded.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { run } from '../support/process.ts';
 import { until } from '../support/until.ts';
 

@@ -11,7 +11,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { startOptions } from '../../src/service/system-tables.ts';
 import { raw } from '../../src/sql.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 
 const env = { SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
 const SCHEMA = `

@@ -10,7 +10,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { systemTables } from '../../src/service/system-tables.ts';
 import { raw } from '../../src/sql.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { insertRecord } from '../support/system-records.ts';
 

@@ -13,7 +13,7 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { raw } from '../../src/sql.ts';
 import { FeedClient } from '../changes/feed-client.ts';
 import { Client } from '../support/client.ts';
-import { fillDataFolder } from '../support/embedded.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { childrenOf, run, runInChild, type Server, serve } from '../support/process.ts';
 import { until } from '../support/until.ts';

@@ -11,7 +11,7 @@ import { planMigration } from '../../src/migrations/migration.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { migrateOptions, startOptions } from '../../src/service/system-tables.ts';
 import { raw } from '../../src/sql.ts';
-import { CitusCluster, citusBinaries } from '../support/citus.ts';
+import { CitusCluster, citusBinaries } from '../support/cluster/citus.ts';
 import { findBinaries, isolatedUrl } from '../support/postgres.ts';
 import { clusterUrl, schemaFrom, TestService } from '../support/service.ts';
 import { Recorder } from './recorder.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CitusCluster, citusBinaries } from '../support/citus.ts';
+import { CitusCluster, citusBinaries } from '../support/cluster/citus.ts';
 import { run } from '../support/process.ts';
 import { TestService } from '../support/service.ts';
 import { Recorder } from './recorder.ts';

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { askWorkersDirectly } from '../../src/cluster/direct-workers.ts';
-import { CitusCluster, citusBinaries, type PrepareNode } from '../support/citus.ts';
+import { CitusCluster, citusBinaries, type PrepareNode } from '../support/cluster/citus.ts';
 import { HOST } from '../support/postgres.ts';
 import { clusterUrl, TestService } from '../support/service.ts';
 import { Recorder } from './recorder.ts';

@@ -9,11 +9,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asCaller } from '../../src/caller.ts';
 import { type Database, StoreError } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { MISSING_SETTINGS } from '../../src/database/server-url.ts';
 import { FolderInUse } from '../../src/folder-lock.ts';
+import { asCaller } from '../../src/queued-caller.ts';
 import { type Param, param, plannedParam, raw, sql, typedLiteral } from '../../src/sql.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from '../support/store-world.ts';
 

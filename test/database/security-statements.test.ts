@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Database, Queryable, Reader } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { param, raw, type Sql, sql } from '../../src/sql.ts';
-import { emptySnapshot } from '../support/embedded.ts';
+import { emptySnapshot } from '../support/embedded/embedded.ts';
 import { KINDS, type Kind, openKind, postgresUrl, World } from '../support/store-world.ts';
 
 const MOST = 8;

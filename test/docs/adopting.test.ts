@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { AdoptedDatabase } from '../adopting/adopted-database.ts';
 import { runPolicyTests } from '../adopting/run-policy-tests.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 
 const page = await readFile(join(import.meta.dirname, '../../docs/adopting.md'), 'utf8');
 const block = (name: string): string => new RegExp(`\`\`\`\\w+ ${name}\\n([\\s\\S]*?)\`\`\``).exec(page)![1]!;

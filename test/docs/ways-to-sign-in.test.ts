@@ -5,12 +5,12 @@ import { afterAll, expect, test } from 'vitest';
 import { createClient, SecondFactorNeeded } from '../../src/client/client.ts';
 import { raw, sql, uuid } from '../../src/sql.ts';
 import { newEnrolled, unspentCode } from '../auth/authenticator.ts';
-import { Browser } from '../auth/identity-provider.ts';
+import { SoftwareAuthenticator } from '../auth/factors/software-authenticator.ts';
 import { GUESTS_SCHEMA } from '../auth/keyed.ts';
+import { SmtpServer } from '../auth/mail/smtp-server.ts';
+import { Browser } from '../auth/oauth/identity-provider.ts';
+import { CLIENT, ProviderDoubles, SECRET } from '../auth/oauth/provider-doubles.ts';
 import { PASSWORD, register } from '../auth/people.ts';
-import { CLIENT, ProviderDoubles, SECRET } from '../auth/provider-doubles.ts';
-import { SmtpServer } from '../auth/smtp-server.ts';
-import { SoftwareAuthenticator } from '../auth/software-authenticator.ts';
 import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
-import { fillDataFolder } from '../support/embedded.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { serve } from '../support/process.ts';
 import { until } from '../support/until.ts';
 import { allFiles } from './listing.ts';

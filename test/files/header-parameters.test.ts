@@ -1,6 +1,6 @@
 /** Parameters of headers, as browsers and others write them. */
 import { expect, test } from 'vitest';
-import { parametersOf } from '../../src/files/receive/header-parameters.ts';
+import { headerParameters } from '../../src/files/receive/header-parameters.ts';
 
 test.each<readonly [string, Readonly<Record<string, string>>]>([
   ['form-data', {}],
@@ -19,5 +19,5 @@ test.each<readonly [string, Readonly<Record<string, string>>]>([
   ['form-data; name=', { name: '' }],
   ['form-data; name="x" rest; filename=y', { name: 'x', filename: 'y' }],
 ])('%s', (header, expected) => {
-  expect(Object.fromEntries(parametersOf(header))).toEqual(expected);
+  expect(Object.fromEntries(headerParameters(header))).toEqual(expected);
 });

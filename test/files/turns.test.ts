@@ -1,13 +1,13 @@
 // @module-tag long
 /** Callers store files in turn: a caller with many or slow uploads holds up no other caller. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { asCaller } from '../../src/caller.ts';
 import { LocalStorage } from '../../src/files/storage/local.ts';
 import { S3Storage } from '../../src/files/storage/s3.ts';
 import { readS3Place } from '../../src/files/storage/s3-place.ts';
 import { type Incoming, type Storage, storeBytes } from '../../src/files/storage/storage.ts';
 import { StoringTurns } from '../../src/files/storage/storing-turns.ts';
 import { QueuePerKey } from '../../src/queue-per-key.ts';
+import { asCaller } from '../../src/queued-caller.ts';
 import { newRecordId } from '../../src/record-id.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
 import { describeOnOne, type User } from '../support/service.ts';

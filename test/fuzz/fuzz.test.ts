@@ -9,7 +9,7 @@ import { describe, expect, inject, it } from 'vitest';
 import type { Database as StoreDatabase } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { readServerUrl } from '../../src/database/server-url.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { runDoors } from './doors/doors.ts';
 import { loadDoors } from './doors/store-modules.ts';

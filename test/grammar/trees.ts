@@ -1,6 +1,16 @@
 /** Random trees, as the parser would build them. */
 import fc from 'fast-check';
-import type { Ancestors, CompareOp, Expr, Name, Now, Operand, Path, Quantifier, Span } from '../../grammar/syntax.ts';
+import type {
+  AncestorsCall,
+  CompareOp,
+  Expr,
+  Name,
+  NowReference,
+  Operand,
+  Path,
+  QuantifierWord,
+  Span,
+} from '../../grammar/syntax.ts';
 import { COMPARE_OPS, RESERVED } from '../../grammar/tokens.ts';
 
 const span: Span = { start: 0, end: 0 };
@@ -42,7 +52,7 @@ const literal = fc.oneof(
   fc.constant({ kind: 'null', span } as const),
 );
 
-const now: fc.Arbitrary<Now> = fc.oneof(
+const now: fc.Arbitrary<NowReference> = fc.oneof(
   fc.constant({ kind: 'now', seconds: 0, span } as const),
   fc
     .tuple(fc.constantFrom('+', '-'), fc.nat(999), fc.constantFrom('s', 'm', 'h', 'd', 'w'))
@@ -52,7 +62,7 @@ const now: fc.Arbitrary<Now> = fc.oneof(
     }),
 );
 
-const ancestors: fc.Arbitrary<Ancestors> = fc
+const ancestors: fc.Arbitrary<AncestorsCall> = fc
   .tuple(path, fc.stringMatching(/^q[A-Za-z0-9_]{0,9}$/))
   .map(([start, by]) => ({ kind: 'ancestors', path: start, by: { name: by, span }, span }));
 const elements = fc.oneof({ weight: 3, arbitrary: path }, { weight: 1, arbitrary: ancestors });
@@ -84,7 +94,7 @@ export const trees: fc.Arbitrary<Expr> = fc.letrec<{ expr: Expr }>((tie) => ({
       .tuple(fc.constantFrom('and', 'or'), fc.array(tie('expr'), { minLength: 2, maxLength: 3 }))
       .map(([kind, items]) => ({ kind, items, span }) as const),
     fc
-      .tuple(fc.constantFrom<Quantifier>('any', 'all', 'none'), elements, name(true), tie('expr'))
+      .tuple(fc.constantFrom<QuantifierWord>('any', 'all', 'none'), elements, name(true), tie('expr'))
       .map(
         ([quantifier, each, variable, condition]) =>
           ({ kind: 'quantified', quantifier, path: each, variable, condition, span }) as const,

@@ -4,9 +4,9 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import { afterEach, expect, test } from 'vitest';
-import { asCaller } from '../../src/caller.ts';
 import { jsonBodyReader } from '../../src/http/body.ts';
 import { Problem } from '../../src/problem.ts';
+import { asCaller } from '../../src/queued-caller.ts';
 import { until } from '../support/until.ts';
 
 const RUNNING = 4;

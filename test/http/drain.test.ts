@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config.ts';
 import { openLog } from '../../src/http/observe/log.ts';
 import { startService } from '../../src/service/start-service.ts';
 import { temporaryFolder } from '../files/sending.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 import { cheapPasswords, schemaFrom } from '../support/service.ts';
 
 const CONNECTIONS = 30;

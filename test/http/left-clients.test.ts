@@ -1,13 +1,13 @@
 /** The service drops the slow statements of a client who has left before it sends them. */
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
-import { type Caller, currentCaller } from '../../src/caller.ts';
 import type { Database } from '../../src/database/contract.ts';
+import { currentCaller, type QueuedCaller } from '../../src/queued-caller.ts';
 import { describeOnOne } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 /** The counts of requests, held until the gate opens. */
-const counts: { readonly caller: Caller; readonly isAnswered: Promise<boolean> }[] = [];
+const counts: { readonly caller: QueuedCaller; readonly isAnswered: Promise<boolean> }[] = [];
 let gate = Promise.withResolvers<void>();
 
 const held = async (db: Database): Promise<Database> => {

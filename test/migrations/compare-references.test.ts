@@ -8,7 +8,7 @@ import { printDraft } from '../../src/migrations/adopt/print-draft.ts';
 import { readExistingTables } from '../../src/migrations/adopt/read-existing-tables.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { raw } from '../../src/sql.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 
 const TABLES = [
   'CREATE SCHEMA depot',

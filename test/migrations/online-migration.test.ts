@@ -8,11 +8,11 @@ import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { type ActualTable, readCatalog } from '../../src/migrations/catalog.ts';
-import { readHistory } from '../../src/migrations/history.ts';
+import { readPastMigrations } from '../../src/migrations/history.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import { raw } from '../../src/sql.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 import { hasPostgres, postgresUrl, schemaOf } from '../support/store-world.ts';
 
 const TEAM = '01900000-0000-7000-8000-000000000001';
@@ -110,7 +110,7 @@ describe.runIf(hasPostgres)('a migration of tables in use', () => {
       } else steps = seen;
       expect(await stateOf(db), `after ${stop} statements`).toEqual(expected);
       expect(await planMigration(db, AFTER, LARGE)).toEqual({ statements: [], destructive: [], apart: [] });
-      const history = await readHistory(db);
+      const history = await readPastMigrations(db);
       expect(history.at(-1)!.finishedAt).not.toBeNull();
       await db.close();
     }
@@ -182,7 +182,7 @@ collections:
       expect(await indexes()).toMatchObject([{ name: 'teams_name_id_idx', isValid: false }]);
       await applyMigration(db, indexed, { ...LARGE, keepsExtra: true });
       expect(await indexes()).toMatchObject([{ name: 'teams_name_id_idx', isValid: true }]);
-      const ends = (await readHistory(db)).map(({ finishedAt }) => finishedAt !== null);
+      const ends = (await readPastMigrations(db)).map(({ finishedAt }) => finishedAt !== null);
       expect(ends).toEqual([true, false, true]);
     } finally {
       await db.close();
@@ -221,7 +221,7 @@ collections:
       await fill(nodes[0]!);
       const done = await Promise.all(nodes.map((db) => applyMigration(db, AFTER, LARGE)));
       expect(done.filter(({ statements }) => statements.length > 0)).toHaveLength(1);
-      expect(await readHistory(nodes[0]!)).toHaveLength(2);
+      expect(await readPastMigrations(nodes[0]!)).toHaveLength(2);
       expect(await planMigration(nodes[0]!, AFTER, LARGE)).toEqual({ statements: [], destructive: [], apart: [] });
     } finally {
       await Promise.all(nodes.map((db) => db.close()));

@@ -6,7 +6,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { planMigration } from '../../src/migrations/migration.ts';
 import { toRefusal } from '../../src/records/constraint-errors.ts';
 import { raw } from '../../src/sql.ts';
-import { hashPartitioned } from '../support/partitioned.ts';
+import { hashPartitioned } from '../support/cluster/partitioned.ts';
 import { type Caller, KINDS, openKind, refusal, schemaOf, World } from '../support/store-world.ts';
 
 const SCHEMA = `

@@ -1,5 +1,5 @@
 /** The effect of a delete on the database by the definition of `on_delete`; shares no code with the store. */
-import type { BelongsTo, Catalog, Row } from '../../src/policy/types.ts';
+import type { Catalog, CatalogBelongsTo, Row } from '../../src/policy/types.ts';
 import { type Data, type Id, touchedAt } from './database.ts';
 
 interface Stored {
@@ -11,7 +11,7 @@ interface Reference {
   readonly relation: DeclaredReference;
 }
 /** The schema says more of a reference than policies need. */
-type DeclaredReference = BelongsTo & { readonly onDelete: 'cascade' | 'restrict' | 'set_null' };
+type DeclaredReference = CatalogBelongsTo & { readonly onDelete: 'cascade' | 'restrict' | 'set_null' };
 
 /** The ids that go, by collection. */
 type Going = ReadonlyMap<string, ReadonlySet<Id>>;
@@ -96,7 +96,7 @@ function withoutThem({ catalog, data }: Stored, { collection, row, going, now }:
   return touchedAt(catalog.collections.get(collection)!, cleared, now);
 }
 
-const isGoing = (going: Going, { collection, name }: BelongsTo, row: Row): boolean =>
+const isGoing = (going: Going, { collection, name }: CatalogBelongsTo, row: Row): boolean =>
   row[name] != null && going.get(collection)!.has(row[name] as Id);
 
 const referencesOf = ({ collections }: Catalog): readonly Reference[] =>

@@ -18,7 +18,7 @@ import type {
   Related,
   RequestOperand,
   Row,
-  Scope,
+  RowScope,
   ToManyPath,
   ToOneStep,
   ValueType,
@@ -400,7 +400,7 @@ function literalValues({ value, exact, type }: LiteralOperand): readonly Value[]
 }
 
 /** `undefined`: the id that the request holds is absent. */
-function placeOf(scope: Scope, world: Bound): Place | undefined {
+function placeOf(scope: RowScope, world: Bound): Place | undefined {
   switch (scope.kind) {
     case 'record':
       return { row: world.record, isWritten: world.isWritten === true };

@@ -2,7 +2,15 @@
  * The result of a write by the definition of the language: whether it is allowed, and the database after it. It shares no code with the store. A write is
  * judged against the database before it; a has_one that it moves is one more write for each partner, in turn.
  */
-import type { Catalog, Checked, HasOne, ManyToMany, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
+import type {
+  Catalog,
+  CatalogManyToMany,
+  Checked,
+  HasOne,
+  PolicyRequest,
+  Related,
+  Row,
+} from '../../src/policy/types.ts';
 import { type Data, type Id, relatedOf, touchedAt } from './database.ts';
 import { goingWith, isHeldBack, without } from './deletion.ts';
 import { interpret } from './interpret.ts';
@@ -24,7 +32,7 @@ interface Rules {
   follows(member: string, before: unknown, after: unknown): boolean;
 }
 export interface MemberOperation {
-  readonly relation: ManyToMany;
+  readonly relation: CatalogManyToMany;
   readonly set?: readonly Id[];
   readonly add?: readonly Id[];
   readonly remove?: readonly Id[];

@@ -4,13 +4,13 @@
  * the checker, so that a difference between the two is an error of one of them.
  */
 import type {
-  Ancestors,
+  AncestorsCall,
   Call,
   Compare,
   CompareOp,
-  Count,
+  CountCall,
   Expr,
-  IsNull,
+  IsNullTest,
   List,
   Operand,
   Path,
@@ -28,7 +28,7 @@ import type {
   LiteralOperand,
   Member,
   RequestOperand,
-  Scope,
+  RowScope,
   ToManyPath,
   ToOneStep,
   ValueType,
@@ -128,7 +128,7 @@ class Reader {
     }
   }
 
-  #isNull({ operand, negated }: IsNull, elements: Elements): Checked {
+  #isNull({ operand, negated }: IsNullTest, elements: Elements): Checked {
     return { kind: 'is null', negated, operand: this.#read(operand, 'string', elements), span: SPAN };
   }
 
@@ -147,7 +147,7 @@ class Reader {
     };
   }
 
-  #counted({ path, variable, condition }: Count, elements: Elements): CountOperand {
+  #counted({ path, variable, condition }: CountCall, elements: Elements): CountOperand {
     const range = this.#toMany(path, elements);
     const [unique, inner] = this.#bind(variable?.name ?? 'element', range, elements);
     const isCut = range.relation.kind === 'ancestors';
@@ -164,7 +164,7 @@ class Reader {
   #contained(path: ToManyPath, right: Operand, elements: Elements): Checked {
     const { collection } = path.relation;
     const [unique] = this.#bind('element', path, elements);
-    const scope: Scope = { kind: 'variable', name: unique };
+    const scope: RowScope = { kind: 'variable', name: unique };
     const type = this.#idOf(collection);
     const left: ColumnOperand = {
       kind: 'column',
@@ -190,7 +190,7 @@ class Reader {
     return [unique, new Map(elements).set(name, { unique, collection, type })];
   }
 
-  #toMany(path: Path | Ancestors, elements: Elements): ToManyPath {
+  #toMany(path: Path | AncestorsCall, elements: Elements): ToManyPath {
     if (path.kind === 'ancestors') return this.#above(path, elements);
     const named = this.#named(path, elements);
     if (named.kind === 'to many') return named.path;
@@ -202,7 +202,7 @@ class Reader {
     return { scope, collection, steps, from: endOf(operand), relation, span: SPAN };
   }
 
-  #above({ path, by }: Ancestors, elements: Elements): ToManyPath {
+  #above({ path, by }: AncestorsCall, elements: Elements): ToManyPath {
     const named = this.#named(path, elements);
     const operand = named.kind === 'value' ? named.operand : undefined;
     if (operand === undefined || typeof operand.type !== 'object')
@@ -399,11 +399,11 @@ class Reader {
     const relation = users.relations.get(name);
     if (relation?.kind !== 'has_many' && relation?.kind !== 'many_to_many')
       return { kind: 'value', operand: this.#requested('auth', users, name) };
-    const scope: Scope = { kind: 'request', operand: CALLER_ID };
+    const scope: RowScope = { kind: 'request', operand: CALLER_ID };
     return { kind: 'to many', path: { scope, collection: 'users', steps: [], from: 'users', relation, span: SPAN } };
   }
 
-  #walk({ steps: names }: Path, scope: Scope, collection: string): Named {
+  #walk({ steps: names }: Path, scope: RowScope, collection: string): Named {
     const steps: ToOneStep[] = [];
     let at = collection;
     let isAbsent = false;

@@ -23,7 +23,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { Browser } from '../support/browser/browser.ts';
 import { describeInBrowser } from '../support/browser/describe-in-browser.ts';
-import { fillDataFolder } from '../support/embedded.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { closeKeptConnections } from '../support/kept-connections.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { followTour } from '../support/tour.ts';

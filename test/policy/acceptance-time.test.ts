@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../grammar/limits.ts';
 import { examine } from '../../src/policy/check/checker.ts';
 import { withProvenFixes } from '../../src/policy/check/proven-fixes.ts';
-import { compile, compileChecked } from '../../src/policy/compile.ts';
+import { compileChecked, compilePolicy } from '../../src/policy/compile.ts';
 import { ACCEPTED, REJECTED } from './largest-texts.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
@@ -114,7 +114,7 @@ const INDEXES = ['id', 'title', 'score', 'pinned'];
 
 describe('the printer finds the branches of an `and` of many `or`s in 5 ms', () => {
   const residualOf = (texts: readonly string[]) =>
-    compile(texts.join(' and '), PLACE).specialise({ ...REQUEST, auth: { ...REQUEST.auth } });
+    compilePolicy(texts.join(' and '), PLACE).specialise({ ...REQUEST, auth: { ...REQUEST.auth } });
   const branchesOf = (texts: readonly string[]) => residualOf(texts).branches('t', new Set(INDEXES));
 
   it.each(ANDS)('$count that are $kind', ({ kind, count }) => {

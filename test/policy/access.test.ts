@@ -1,17 +1,20 @@
 import type { PGlite } from '@electric-sql/pglite';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { decide, Permit } from '../../src/policy/access.ts';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { type Action, NO_RELATED, type PolicyRequest, type Row } from '../../src/policy/types.ts';
 import { ident, param, sql } from '../../src/sql.ts';
-import { emptySnapshot, openEngine } from '../support/embedded.ts';
+import { emptySnapshot, openEngine } from '../support/embedded/embedded.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
 const ME = '11111111-1111-4111-8111-111111111111';
 const YOU = '33333333-3333-4333-8333-333333333333';
 const REQUEST: PolicyRequest = { auth: { id: ME, roles: ['member'] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
 const permitOf = (action: Action, texts: readonly string[]) =>
-  decide({ rules: texts.map((text) => compile(text, { catalog, collection: 'documents', action })), request: REQUEST });
+  decide({
+    rules: texts.map((text) => compilePolicy(text, { catalog, collection: 'documents', action })),
+    request: REQUEST,
+  });
 
 const MINE = '@record.owner = @request.auth.id';
 const DRAFT = '@record.status = "draft"';

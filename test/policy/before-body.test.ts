@@ -1,6 +1,6 @@
 /** Decisions of rules that read the body, before it arrives: they may deny only if no body could allow. */
 import { describe, expect, test } from 'vitest';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import type { PolicyRequest } from '../../src/policy/types.ts';
 import { schemaFrom } from '../support/service.ts';
 
@@ -21,7 +21,7 @@ const member: PolicyRequest = {
   now: '2026-01-01T00:00:00.000000Z',
 };
 const beforeBody = (text: string) =>
-  compile(text, { catalog: schema, collection: 'notes', action: 'create' }).beforeBody;
+  compilePolicy(text, { catalog: schema, collection: 'notes', action: 'create' }).beforeBody;
 
 describe('before the body', () => {
   const admin = '@request.auth.roles contains "admin"';

@@ -1,7 +1,7 @@
 /** Facts about a record reduce a policy without changing its decisions. */
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/policy/access.ts';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { compileFilter } from '../../src/policy/filters/filter.ts';
 import { NO_RELATED, type Row } from '../../src/policy/types.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
@@ -15,7 +15,7 @@ const MEMBERS =
   'EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid)';
 
 const place = { catalog, collection: 'documents', action: 'list' } as const;
-const leftOf = (policy: string, facts: Row) => compile(policy, place).specialise(REQUEST).given(facts);
+const leftOf = (policy: string, facts: Row) => compilePolicy(policy, place).specialise(REQUEST).given(facts);
 
 /** A policy, what is known, and what is left: a verdict, or a condition over documents as `d`. */
 const LEFT: readonly (readonly [policy: string, facts: Row, left: string])[] = [
@@ -85,7 +85,7 @@ describe('the remainder of a policy under known facts', () => {
   });
 
   it('a known remainder binds the values of the current request', () => {
-    const policy = compile('@record.owner = @request.auth.id or @record.status = "published"', place);
+    const policy = compilePolicy('@record.owner = @request.auth.id or @record.status = "published"', place);
     const valuesOf = (id: string) =>
       policy
         .specialise({ ...REQUEST, auth: { id } })
@@ -101,14 +101,14 @@ describe('the remainder of a policy under known facts', () => {
   });
 
   it('facts leave the condition on the written record alone', () => {
-    const residual = compile('@record.status = "draft"', { ...place, action: 'update' }).specialise(REQUEST);
+    const residual = compilePolicy('@record.status = "draft"', { ...place, action: 'update' }).specialise(REQUEST);
     const left = residual.given({ status: 'draft' });
     expect([left.verdict, residual.written.where('n').text]).toEqual(['allow', `"n"."status" = 'draft'::text`]);
   });
 
   it('facts drop the false rules of a union, and all others if one is true', () => {
     const texts = ['@record.status = "published"', '@record.owner = @request.auth.id', '@record.pinned'];
-    const permit = decide({ rules: texts.map((text) => compile(text, place)), request: REQUEST });
+    const permit = decide({ rules: texts.map((text) => compilePolicy(text, place)), request: REQUEST });
     expect(permit.given({ status: 'draft' }).where('d').text).toBe('("d"."owner_id" = $1::uuid OR "d"."pinned")');
     expect(permit.given({ status: 'draft', pinned: false }).where('d').text).toBe('"d"."owner_id" = $1::uuid');
     expect(permit.given({ status: 'published' }).verdict).toBe('allow');
@@ -116,7 +116,7 @@ describe('the remainder of a policy under known facts', () => {
   });
 
   it('a cached residual keeps few remainders', () => {
-    const policy = compile('@record.score in [1, 2] or @record.status = "a" or @record.title = "b"', place);
+    const policy = compilePolicy('@record.score in [1, 2] or @record.status = "a" or @record.title = "b"', place);
     const residual = policy.specialise(REQUEST);
     const scores = Array.from(
       { length: 200 },
@@ -149,8 +149,8 @@ const FACTS: readonly (readonly [filter: string, params: Row, facts: Row])[] = [
 
 describe('the facts of a filter', () => {
   const request = { auth: REQUEST.auth, now: NOW };
-  const open = decide({ rules: [compile('true', place)], request: REQUEST });
-  const partly = decide({ rules: [compile('@record.pinned', place)], request: REQUEST });
+  const open = decide({ rules: [compilePolicy('true', place)], request: REQUEST });
+  const partly = decide({ rules: [compilePolicy('@record.pinned', place)], request: REQUEST });
   const asked = (text: string, params: Row, masked?: string) =>
     compileFilter(text, { catalog, collection: 'documents', params }).filter!.asked(request, {
       records: () => open,

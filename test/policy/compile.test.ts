@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PolicyError } from '../../grammar/policy-error.ts';
 import { WITHIN } from '../../grammar/tokens.ts';
 import { OPERATOR_NOTES } from '../../scripts/docs/word-notes.ts';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import type { Policy, PolicyRequest } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
@@ -18,15 +18,15 @@ const request = (given: Partial<PolicyRequest> = {}): PolicyRequest => ({
   ...given,
 });
 const verdictOf = (text: string, given: Partial<PolicyRequest> = {}) =>
-  compile(text, at).specialise(request(given)).verdict;
+  compilePolicy(text, at).specialise(request(given)).verdict;
 const whereOf = (text: string, given: Partial<PolicyRequest> = {}) => {
-  const { text: sql, values } = compile(text, at).specialise(request(given)).where('d');
+  const { text: sql, values } = compilePolicy(text, at).specialise(request(given)).where('d');
   return [sql, ...values];
 };
 
 describe('compile', () => {
   it('compile throws every error of the text, underlined', () => {
-    const failing = () => compile('@record.titel = "x" or @record.scor = 1', at);
+    const failing = () => compilePolicy('@record.titel = "x" or @record.scor = 1', at);
     expect(failing).toThrow(PolicyError);
     expect(failing).toThrow(/titel[\s\S]*\^\^\^\^\^[\s\S]*scor/);
   });
@@ -34,7 +34,7 @@ describe('compile', () => {
   it('a policy keeps its text, and reports if it names @next', () => {
     const update = { ...at, action: 'update' } as const;
     const policies = ['@record.pinned', '@next.pinned', 'any(@next.tags as t, t.label = "x")'].map((text) =>
-      compile(text, update),
+      compilePolicy(text, update),
     );
     expect(policies.map(({ text, namesNext }) => [text, namesNext])).toEqual([
       ['@record.pinned', false],
@@ -126,7 +126,7 @@ collections:
   });
 
   it('a residual declares the records to load', () => {
-    const policy = compile(
+    const policy = compilePolicy(
       '@request.query.team = "yes" and any(@record.team.memberships as m, m.user.email = "x") or @record.cover.caption = "c"',
       at,
     );
@@ -140,7 +140,7 @@ collections:
 
   it('a policy recomputes evicted residuals', () => {
     const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
-    const policy = compile(keys.map((key) => `@record.score = @request.query.${key}`).join(' or '), at);
+    const policy = compilePolicy(keys.map((key) => `@record.score = @request.query.${key}`).join(' or '), at);
     const queries = Array.from({ length: 64 }, (_, n) =>
       Object.fromEntries(keys.filter((_key, i) => n & (1 << i)).map((key) => [key, '1'])),
     );
@@ -162,7 +162,7 @@ describe('the table of operators', () => {
     for (const { symbol } of Object.values(OPERATORS)) {
       for (const example of OPERATOR_NOTES[symbol].examples) {
         expect(example).toContain(symbol === WITHIN ? `${symbol}(` : ` ${symbol} `);
-        expect(compile(example, at).text).toBe(example);
+        expect(compilePolicy(example, at).text).toBe(example);
       }
     }
   });

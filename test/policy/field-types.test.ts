@@ -1,6 +1,6 @@
 /** The SQL of comparisons with each type: the bare column, and a value of its own type. */
 import { expect, test } from 'vitest';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { SCALARS, type ScalarType } from '../../src/policy/scalar-types.ts';
 import { schemaOf } from '../support/store-world.ts';
 
@@ -22,7 +22,7 @@ test.each(Object.entries(VALUES))('%s: no column is cast, and each value has the
   const text = JSON.parse(literal.startsWith('"') ? literal : `"${literal}"`);
   const request = { auth: null, query: { q: text, many: [text] }, now: '2024-01-01T00:00:00.000000Z' };
   const where = (policy: string) =>
-    compile(policy, { catalog, collection: 'docs', action: 'list' }).specialise(request).where('d').text;
+    compilePolicy(policy, { catalog, collection: 'docs', action: 'list' }).specialise(request).where('d').text;
   for (const op of kind.ordered ? ['=', '<', '>='] : ['=']) {
     expect(where(`@record.v ${op} ${literal}`)).toBe(`"d"."v" ${op} ${printed}`);
     expect(where(`@record.v ${op} @request.query.q`)).toBe(`"d"."v" ${op} $1::${kind.sqlType}`);

@@ -1,5 +1,5 @@
 /** The schema of language.md, as the policy compiler sees it. */
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { type Condition, STORED_ROOTS } from '../../src/policy/condition.ts';
 import { lower } from '../../src/policy/lower/lower.ts';
 import { bind, requestPlanOf } from '../../src/policy/lower/specialise.ts';
@@ -114,7 +114,7 @@ export const SAMPLE: Catalog = {
 
 /** The residual of a policy over documents. */
 export function conditionOf(text: string, request: PolicyRequest): Condition {
-  const { checked } = compile(text, { catalog: SAMPLE, collection: 'documents', action: 'list' });
+  const { checked } = compilePolicy(text, { catalog: SAMPLE, collection: 'documents', action: 'list' });
   const plan = requestPlanOf(checked);
   return lower(plan.tree, { catalog: SAMPLE, signature: bind(plan, request), roots: STORED_ROOTS });
 }

@@ -1,13 +1,13 @@
 /** A transaction that gives way on the embedded database begins again: its writes, hooks and kept answer count once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { asCaller } from '../../src/caller.ts';
 import type { Database } from '../../src/database/contract.ts';
 import type { Row } from '../../src/policy/types.ts';
+import { asCaller } from '../../src/queued-caller.ts';
 import { KeptAnswers } from '../../src/records/idempotency.ts';
 import type { Batch } from '../../src/records/write/batch.ts';
 import { raw } from '../../src/sql.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 import { type Caller, World } from '../support/store-world.ts';
 import { insertRecord } from '../support/system-records.ts';
 

@@ -1,8 +1,8 @@
 /** The memory of reads: large ones take turns at a few places, and rows that no answer holds are refused. */
 import { describe, expect, test } from 'vitest';
-import { asCaller } from '../../src/caller.ts';
 import { type Cells, ROWS_TOO_LARGE } from '../../src/database/contract.ts';
-import { readWithin } from '../../src/records/read-budget.ts';
+import { asCaller } from '../../src/queued-caller.ts';
+import { readWithinBudget } from '../../src/records/read-budget.ts';
 import { raw, type Sql } from '../../src/sql.ts';
 
 const LIMITS = { body: 1, answer: 16 * 1024 * 1024, queryTime: 60, writeTime: 5 };
@@ -32,7 +32,7 @@ class LargeRead {
       },
     };
     this.done = asCaller({ id: caller, isKept: false }, () =>
-      readWithin({ schema: { limits: LIMITS as never }, reader }, async (budget) => {
+      readWithinBudget({ schema: { limits: LIMITS as never }, reader }, async (budget) => {
         await budget.rows(raw('SELECT 1'));
         this.isHolding = true;
         await this.#released.promise;
@@ -75,7 +75,7 @@ describe('large reads', () => {
 
   test('a read that fails leaves its place', async () => {
     const fail = () =>
-      readWithin(
+      readWithinBudget(
         { schema: { limits: LIMITS as never }, reader: { rows: async (statement) => sent([ROW], statement) } },
         async (budget) => {
           await budget.rows(raw('SELECT 1'));

@@ -5,7 +5,7 @@ import type { Database } from '../../src/database/contract.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { planMigration } from '../../src/migrations/migration.ts';
 import { raw } from '../../src/sql.ts';
-import { hasPartitions } from '../support/partitioned.ts';
+import { hasPartitions } from '../support/cluster/partitioned.ts';
 import { type Caller, KINDS, openKind, refusal, schemaOf, World } from '../support/store-world.ts';
 
 const schema = (title: string): string => `

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Cells, Database } from '../../src/database/contract.ts';
 import { param, raw, sql } from '../../src/sql.ts';
-import { hasPartitions } from '../support/partitioned.ts';
+import { hasPartitions } from '../support/cluster/partitioned.ts';
 import { type Caller, type Json, KINDS, openKind, World } from '../support/store-world.ts';
 
 const SCHEMA = `

@@ -1,7 +1,7 @@
 /** Plans that requests of one shape share: their forms take the values of each request, and never the SQL of other rules. */
 import { describe, expect, it } from 'vitest';
 import { type AccessRules, decide } from '../../src/policy/access.ts';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import type { PolicyRequest, Row } from '../../src/policy/types.ts';
 import type { AccessContext } from '../../src/records/access-context.ts';
 import { type AnsweredPermits, ShapeMemory } from '../../src/records/shape-memory.ts';
@@ -13,7 +13,7 @@ const RULES = {
   read: ['@record.status = "published" or @record.owner = @request.auth.id'],
 };
 const rulesOf = (texts: readonly string[]): AccessRules['rules'] =>
-  texts.map((text) => compile(text, { catalog, collection: 'documents', action: 'list' }));
+  texts.map((text) => compilePolicy(text, { catalog, collection: 'documents', action: 'list' }));
 const COMPILED = { list: rulesOf(RULES.list), read: rulesOf(RULES.read) };
 
 const [ANN, BOB, TEAM] = [

@@ -8,7 +8,7 @@ export interface Proof {
   readonly title: string;
 }
 
-const OAUTH = 'test/auth/oauth.test.ts';
+const OAUTH = 'test/auth/oauth/oauth.test.ts';
 
 export const PROVED_ELSEWHERE: readonly Proof[] = [
   {
@@ -51,25 +51,25 @@ export const PROVED_ELSEWHERE: readonly Proof[] = [
   {
     id: 'A46',
     name: 'sessions after a password reset',
-    file: 'test/auth/email.test.ts',
+    file: 'test/auth/mail/email.test.ts',
     title: 'a password is reset by the token of a mail, once; all sessions end',
   },
   {
     id: 'A47',
     name: 'a disabled user',
-    file: 'test/auth/accounts.test.ts',
+    file: 'test/auth/accounts/accounts.test.ts',
     title: 'a user who is disabled is out at once',
   },
   {
     id: 'A48',
     name: 'a refresh token used again',
-    file: 'test/auth/sessions.test.ts',
+    file: 'test/auth/sessions/sessions.test.ts',
     title: 'a replayed token that is not the newest spent one ends the whole session',
   },
   {
     id: 'A50',
     name: 'a mailed token used twice',
-    file: 'test/auth/email.test.ts',
+    file: 'test/auth/mail/email.test.ts',
     title: 'the token of a mail serves one of ten concurrent requests',
   },
   {

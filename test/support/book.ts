@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import type { Action, Catalog, Policy, Row } from '../../src/policy/types.ts';
 import { parseSchema, readSchemaCatalog } from '../../src/schema/load.ts';
 import type { Collection, Schema } from '../../src/schema/model/model.ts';
@@ -134,7 +134,7 @@ class ChapterReader {
     const collection = this.#collection(on);
     const rules =
       when !== undefined
-        ? [compile(when, { catalog: this.#catalog, collection: on, action })]
+        ? [compilePolicy(when, { catalog: this.#catalog, collection: on, action })]
         : member === undefined
           ? collection.access[action]
           : collection.memberAccess.get(member)?.[action as 'read' | 'create' | 'update'];

@@ -1,5 +1,5 @@
 /** A plain HTTP client: what was sent is in the test, what came back is returned whole. */
-import { withoutTenant } from './distributed-schema.ts';
+import { withoutTenant } from './cluster/distributed-schema.ts';
 
 export interface Answer {
   readonly status: number;

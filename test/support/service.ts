@@ -17,11 +17,11 @@ import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { type Service, startService } from '../../src/service/start-service.ts';
 import { type Check, Client } from './client.ts';
-import { distributed, placeEverybody } from './distributed-schema.ts';
+import { distributed, placeEverybody } from './cluster/distributed-schema.ts';
+import { asWanted, hasPartitions } from './cluster/partitioned.ts';
 import { documented } from './documented.ts';
-import { openEmbeddedDatabase } from './embedded.ts';
+import { openEmbeddedDatabase } from './embedded/embedded.ts';
 import { judged } from './judge/judged-database.ts';
-import { asWanted, hasPartitions } from './partitioned.ts';
 import { isolatedUrl } from './postgres.ts';
 
 /** `cluster`: the coordinator of a Citus cluster, at `TEST_CITUS_URL`. */

@@ -11,8 +11,8 @@ import { type AccessContext, createRecords, type Hooks, type Records } from '../
 import { parseSchema } from '../../src/schema/load.ts';
 import type { MemberAction, Relation, Schema } from '../../src/schema/model/model.ts';
 import { sql, uuid } from '../../src/sql.ts';
-import { openEmbeddedDatabase } from './embedded.ts';
-import { asWanted } from './partitioned.ts';
+import { asWanted } from './cluster/partitioned.ts';
+import { openEmbeddedDatabase } from './embedded/embedded.ts';
 import { isolatedUrl } from './postgres.ts';
 import { findRecords, insertRecord } from './system-records.ts';
 

@@ -5,7 +5,7 @@ import { Store } from '../../src/records/access-context.ts';
 import { findSystem, insertSystem, type SystemValues } from '../../src/records/system.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import type { Sql } from '../../src/sql.ts';
-import { TENANT } from './distributed-schema.ts';
+import { TENANT } from './cluster/distributed-schema.ts';
 
 interface Home {
   readonly db: Database;

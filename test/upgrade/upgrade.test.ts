@@ -14,7 +14,7 @@ import { openLog } from '../../src/http/observe/log.ts';
 import { type Service, startService } from '../../src/service/start-service.ts';
 import { raw } from '../../src/sql.ts';
 import { Client } from '../support/client.ts';
-import { fillDataFolder } from '../support/embedded.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { schemaFrom } from '../support/service.ts';
 import { FILLED_ADMIN, FILLED_ENV, FILLED_SCHEMA, type Filled } from './filling.ts';

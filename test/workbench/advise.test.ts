@@ -14,7 +14,7 @@ import { migrateOptions } from '../../src/service/system-tables.ts';
 import { raw } from '../../src/sql.ts';
 import { hasIndex, measureIndex } from '../../src/workbench/advise/measure-index.ts';
 import { indexesMissing } from '../../src/workbench/advise/missing-indexes.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 
 const TEXT = `

@@ -10,7 +10,7 @@ import { reportDisagreement } from '../../src/cli/support/disagreement.ts';
 import { testToolsOf } from '../../src/cli/test.ts';
 import type { Database } from '../../src/database/contract.ts';
 import type { World } from '../../src/policy/analyse/solve/world.ts';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
@@ -20,7 +20,7 @@ import { diffDocument, diffLines, diffMarkdown, failsOn } from '../../src/workbe
 import { smallestWorld } from '../../src/workbench/smallest-world.ts';
 import { readTests } from '../../src/workbench/test/read-tests.ts';
 import { runTests } from '../../src/workbench/test/run-tests.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 
 const MEMBERS = 'any(@record.team.memberships as m, m.user = @request.auth.id)';
 const VIEW = '@record.status = "published" or @record.owner = @request.auth.id';
@@ -320,7 +320,11 @@ collections:
 
   it('takes out of an example what its decision does not need', () => {
     const catalog = schemaOf();
-    const rule = compile('@record.owner = @request.auth.id', { catalog, collection: 'documents', action: 'list' });
+    const rule = compilePolicy('@record.owner = @request.auth.id', {
+      catalog,
+      collection: 'documents',
+      action: 'list',
+    });
     const [adaId, benId, teamId, recordId] = [1, 2, 3, 4].map((i) => `01900000-0000-7000-8000-00000000000${i}`);
     const ada = { id: adaId, email: 'ada@example.com' };
     const team = { id: teamId, name: 'red' };
@@ -355,7 +359,7 @@ collections:
 
   it.each(['a"b', 'a\\b'])('keeps the record %s, to which another one refers', (id) => {
     const catalog = schemaOf();
-    const rule = compile('@record.owner is not null', { catalog, collection: 'documents', action: 'list' });
+    const rule = compilePolicy('@record.owner is not null', { catalog, collection: 'documents', action: 'list' });
     const [ada, record] = [{ id }, { id: 'paper', owner: id }];
     const world: World = {
       action: 'list',

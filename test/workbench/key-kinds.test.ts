@@ -6,7 +6,7 @@ import type { Schema } from '../../src/schema/model/model.ts';
 import { compareSchemas } from '../../src/workbench/diff/compare-schemas.ts';
 import { proveStatements } from '../../src/workbench/prove/decide-statements.ts';
 import { testOfWorld } from '../../src/workbench/world-test.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 
 const textOf = (statements: readonly string[], update: string): string => `
 roles: [clerk, member]

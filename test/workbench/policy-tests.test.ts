@@ -9,14 +9,14 @@ import { parseArguments } from '../../src/cli/support/parse-arguments.ts';
 import { command, testPolicies, testToolsOf } from '../../src/cli/test.ts';
 import { ConfigError } from '../../src/config.ts';
 import type { Database } from '../../src/database/contract.ts';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import { Store } from '../../src/records/access-context.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { mutationsOf } from '../../src/workbench/mutate/mutations.ts';
 import { printResults } from '../../src/workbench/test/print-results.ts';
 import { readTests } from '../../src/workbench/test/read-tests.ts';
 import { runTests } from '../../src/workbench/test/run-tests.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 
 const SCHEMA = `
 roles: { member: {}, editor: { includes: [member] }, admin: {} }
@@ -555,7 +555,7 @@ rows:
     const { schema } = parseSchema(SCHEMA);
     const text = `@record.score >= 4 and @record.status in ["draft", "review"] and (@record.status = "draft" or not (@next.due is null))
       and any(@record.team.members as m, m.level > 1) and @request.auth.roles contains "editor" and @next.score > @record.score and changed(@record.title)`;
-    const rule = compile(text, { catalog: schema!, collection: 'posts', action: 'update' });
+    const rule = compilePolicy(text, { catalog: schema!, collection: 'posts', action: 'update' });
     const made = mutationsOf(rule, schema!);
     const all = Map.groupBy(made, ({ operator }) => operator);
     const shown = (operator: (typeof made)[number]['operator']) =>

@@ -13,7 +13,7 @@ import { proveStatements } from '../../src/workbench/prove/decide-statements.ts'
 import { proofDocument } from '../../src/workbench/prove/prove-document.ts';
 import { readTests } from '../../src/workbench/test/read-tests.ts';
 import { runTests } from '../../src/workbench/test/run-tests.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 
 const schemaWith = (prove: readonly string[]): string => `
 roles:

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import * as explanation from '../../src/policy/analyse/explanation.ts';
-import { compile } from '../../src/policy/compile.ts';
+import { compilePolicy } from '../../src/policy/compile.ts';
 import type { Related } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import * as coverage from '../../src/workbench/coverage/coverage.ts';
@@ -70,7 +70,7 @@ const DECIDING: readonly (readonly [rule: string, deciding: string])[] = [
 
 const decidingIn = ({ clauseOf, decidingOf }: typeof explanation): readonly string[] =>
   DECIDING.map(([text]) => {
-    const policy = compile(text, { catalog: schema, collection: 'notes', action: 'read' });
+    const policy = compilePolicy(text, { catalog: schema, collection: 'notes', action: 'read' });
     const request = { auth: null, query: {}, now: '2026-03-01T12:00:00.000000Z' };
     const record = { id: 'note', title: 'a', score: 2 };
     const deciding = decidingOf(clauseOf({ policy, request, record, related: RELATED }));

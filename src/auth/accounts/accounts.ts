@@ -10,7 +10,7 @@ import { auditing, type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import { type Challenged, countWrongAnswer, openChallenge, readChallenge } from '../factors/challenges.ts';
 import { type CodeCheck, wrongCode } from '../factors/code-check.ts';
-import { type FactorMethod, factorMethods } from '../factors/factor-rows.ts';
+import { factorMethods, type SecondFactorMethod } from '../factors/factor-rows.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
@@ -46,11 +46,11 @@ export interface Issued {
 
 /** `required`: roles of the user are left out of the session until a second factor is enrolled, or a code confirmed. */
 export const FACTOR_STATES = ['none', 'enrolled', 'required', 'used'] as const;
-type FactorState = (typeof FACTOR_STATES)[number];
+type SecondFactorState = (typeof FACTOR_STATES)[number];
 
 export interface Me {
   readonly user: User;
-  readonly second_factor: FactorState;
+  readonly second_factor: SecondFactorState;
 }
 
 /** A sign-in, or its first step where the user has a second factor. */
@@ -118,7 +118,7 @@ export class Accounts {
   }
 
   /** Finishes a sign-in by the second factor. Throws `invalid_credentials` for every wrong input; `rate_limited`. */
-  async answerChallenge({ challenge, method, code, client }: ChallengeAnswer): Promise<Issued> {
+  async answerChallenge({ challenge, method, code, client }: AnsweredChallenge): Promise<Issued> {
     const { db, users, codes, limiter } = this.#parts;
     const first = await readChallenge(db, users, challenge);
     if (first === undefined) {
@@ -175,7 +175,7 @@ export class Accounts {
     return { user: await users.shown(db, user, caller.auth), second_factor: await this.#factorOf(caller, user) };
   }
 
-  async #factorOf({ auth }: Caller, { id, roles }: User): Promise<FactorState> {
+  async #factorOf({ auth }: Caller, { id, roles }: User): Promise<SecondFactorState> {
     const { db, schema } = this.#parts;
     if (auth.second_factor === true) return 'used';
     if (effectiveRoles(schema, roles).some((name) => schema.secondFactorRoles.has(name))) return 'required';
@@ -228,7 +228,7 @@ export class Accounts {
   async #challenge(
     db: Queryable,
     start: SignInStart,
-    known?: readonly FactorMethod[],
+    known?: readonly SecondFactorMethod[],
   ): Promise<Challenged | undefined> {
     const { userId, method, secondFactor, guest, client } = start;
     if (userId === undefined || secondFactor === true) return undefined;
@@ -300,9 +300,9 @@ export class Accounts {
   }
 }
 
-export interface ChallengeAnswer {
+export interface AnsweredChallenge {
   readonly challenge: string;
-  readonly method: FactorMethod;
+  readonly method: SecondFactorMethod;
   readonly code: string;
   readonly client: RequestClient;
 }
@@ -311,7 +311,7 @@ interface SignInStart extends SessionStart {
   /** The session of a guest, which the sign-in ends. */
   readonly guest?: string | undefined;
   /** The user's methods of a second factor, as the account was read. */
-  readonly methods?: readonly FactorMethod[];
+  readonly methods?: readonly SecondFactorMethod[];
 }
 
 interface BegunSession {

@@ -17,7 +17,7 @@ import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { AccountParts, Accounts, SignedIn } from './accounts.ts';
 import { claimBySignIn, dropAllWaysIn } from './ways-in.ts';
 
-export interface CodeClaim {
+export interface LoginCodeClaim {
   readonly email: string;
   readonly code: string;
 }
@@ -83,14 +83,14 @@ export class LoginCodes {
   }
 
   /** Throws `invalid_credentials` for every wrong input; `not_found`, `rate_limited`. */
-  async confirmCode({ email, code }: CodeClaim, { client, guest }: LoginRequest): Promise<SignedIn> {
+  async confirmCode({ email, code }: LoginCodeClaim, { client, guest }: LoginRequest): Promise<SignedIn> {
     const userId = await this.spend({ email, code }, client);
     if (userId === undefined) throw wrongLoginCode();
     return this.#signIn(userId, { client, guest });
   }
 
   /** Returns the user whose code it was, which works no more; undefined: it is wrong. Throws `not_found`, `rate_limited`. */
-  spend(claim: CodeClaim, client: RequestClient): Promise<string | undefined> {
+  spend(claim: LoginCodeClaim, client: RequestClient): Promise<string | undefined> {
     this.#requireOtp();
     return this.#parts.limiter.passwordAttempt(claim.email, client, async (attempt) => {
       const found = await this.#spendCode(claim, client);
@@ -127,7 +127,7 @@ export class LoginCodes {
    * Counts the try before it compares: of concurrent tries, only five learn anything, and one is right. An unknown address
    * takes a transaction with a write as well.
    */
-  async #spendCode({ email, code }: CodeClaim, client: RequestClient): Promise<string | undefined> {
+  async #spendCode({ email, code }: LoginCodeClaim, client: RequestClient): Promise<string | undefined> {
     const key = await this.#readKey();
     return this.#parts.db.transaction(async (tx) => {
       const found = parseString(email) === undefined ? undefined : await countTry(tx, normalEmail(email));

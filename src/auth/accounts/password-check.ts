@@ -4,7 +4,7 @@ import { type AuditEntry, type RequestClient, recordAudit } from '../audit-trail
 import { LimitReached } from '../limits/attempt-counter.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { PasswordPool } from './passwords.ts';
-import type { Account, Users } from './users.ts';
+import type { UserAccount, Users } from './users.ts';
 
 export interface PasswordClaim {
   readonly email: string;
@@ -21,7 +21,7 @@ export interface PasswordCheckParts {
 
 export interface CheckedPassword {
   /** Undefined: an unknown account, a wrong password, or a disabled user. */
-  readonly account: Account | undefined;
+  readonly account: UserAccount | undefined;
   /** The password is correct, but stored with weaker parameters than today's. */
   readonly rehash: boolean;
 }

@@ -18,7 +18,7 @@ import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { join, param, type Sql, sql, text, uuid } from '../../sql.ts';
 import type { Caller } from '../caller.ts';
-import { type FactorMethod, METHODS, readMethods } from '../factors/factor-rows.ts';
+import { METHODS, readMethods, type SecondFactorMethod } from '../factors/factor-rows.ts';
 import { beginRoleHistory } from './role-history.ts';
 
 /** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */
@@ -53,13 +53,13 @@ export interface NewUser {
 }
 
 /** The facts about a user that a login needs. */
-export interface Account {
+export interface UserAccount {
   readonly id: string;
   readonly passwordHash: string | undefined;
   readonly isDisabled: boolean;
   readonly isVerified: boolean;
   /** Empty: the user has no second factor. */
-  readonly methods: readonly FactorMethod[];
+  readonly methods: readonly SecondFactorMethod[];
 }
 
 export class Users {
@@ -121,7 +121,7 @@ export class Users {
     return this.#find(db, sql`u.email = ${text(normalEmail(email))}`);
   }
 
-  async accountOf(db: Queryable, email: string): Promise<Account | undefined> {
+  async accountOf(db: Queryable, email: string): Promise<UserAccount | undefined> {
     if (parseString(email) === undefined) return undefined;
     const [cells] = await db.rows(sql`
       SELECT u.id, a.password_hash, u.disabled, u.email_verified, ${METHODS}

@@ -4,17 +4,17 @@
  */
 import { namedCells } from '../../database/cells.ts';
 import type { Database, Queryable } from '../../database/contract.ts';
-import { param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
+import { param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { User, Users } from '../accounts/users.ts';
 import { auditing, type RequestClient } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
-import type { SessionStart } from '../sessions/sessions.ts';
-import type { FactorMethod } from './factor-rows.ts';
+import { NOT_DISABLED, type SessionStart } from '../sessions/sessions.ts';
+import type { SecondFactorMethod } from './factor-rows.ts';
 
 /** Given in place of tokens. */
 export interface Challenged {
   readonly challenge: string;
-  readonly methods: readonly FactorMethod[];
+  readonly methods: readonly SecondFactorMethod[];
 }
 
 /** The first step that was passed. */
@@ -32,7 +32,7 @@ const MAX_TRIES = 5;
 export async function openChallenge(
   db: Queryable,
   { userId, method, guest }: FirstStep,
-  { methods, client }: { readonly methods: readonly FactorMethod[]; readonly client: RequestClient },
+  { methods, client }: { readonly methods: readonly SecondFactorMethod[]; readonly client: RequestClient },
 ): Promise<Challenged> {
   const challenge = newSecret();
   await db.run(sql`
@@ -73,8 +73,6 @@ export async function readChallenge(db: Database, users: Users, challenge: strin
   const first = { userId: user.id, method: method as SessionStart['method'], guest };
   return { ...first, hash, user, tries: Number(tries), totpSecret };
 }
-
-const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
 
 /** Counts a wrong answer, before it is reported. */
 export async function countWrongAnswer(db: Database, { hash }: ReadChallenge): Promise<void> {

@@ -7,7 +7,7 @@ import { LimitReached } from '../limits/attempt-counter.ts';
 import type { Attempt, Limiter } from '../limits/limiter.ts';
 import { closingChallenge, type ReadChallenge } from './challenges.ts';
 import type { FactorKey } from './factor-key.ts';
-import { type FactorMethod, type MatchedCode, spendCode, storedTotp } from './factor-rows.ts';
+import { type MatchedCode, type SecondFactorMethod, spendCode, storedTotp } from './factor-rows.ts';
 import { readRecoveryCode } from './recovery-codes.ts';
 import { totpStep } from './totp.ts';
 
@@ -16,7 +16,7 @@ export interface CodeClaim {
   readonly code: string;
   readonly sessionId?: string | undefined;
   /** Default: any. */
-  readonly method?: FactorMethod | undefined;
+  readonly method?: SecondFactorMethod | undefined;
   readonly client: RequestClient;
   /** The code finishes this sign-in. */
   readonly challenge?: ReadChallenge;
@@ -30,7 +30,7 @@ export interface CodeCheckParts {
   readonly factorKey: FactorKey;
 }
 
-type SpendWork<T> = (tx: Transaction, method: FactorMethod) => Promise<T>;
+type SpendWork<T> = (tx: Transaction, method: SecondFactorMethod) => Promise<T>;
 
 export class CodeCheck {
   readonly #parts: CodeCheckParts;

@@ -2,7 +2,7 @@
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import { join, param, raw, type Sql, sql, text, uuid } from '../../sql.ts';
 
-export type FactorMethod = 'totp' | 'recovery';
+export type SecondFactorMethod = 'totp' | 'recovery';
 
 /** A code that was right when it was read, and is not spent yet. */
 export type MatchedCode =
@@ -40,7 +40,7 @@ export async function insertTotp(db: Queryable, userId: string, secret: string):
 }
 
 /** Returns false if another enrolment was begun or confirmed meanwhile. */
-export async function confirmTotp(
+export async function storeConfirmedTotp(
   tx: Transaction,
   userId: string,
   { secret }: StoredTotp,
@@ -100,7 +100,7 @@ export async function replaceRecoveryCodes(tx: Transaction, userId: string, hash
 }
 
 /** The methods by which the user finishes a sign-in; empty: the user has no second factor. */
-export async function factorMethods(db: Queryable, userId: string): Promise<readonly FactorMethod[]> {
+export async function factorMethods(db: Queryable, userId: string): Promise<readonly SecondFactorMethod[]> {
   const [cells] = await db.rows(sql`
     SELECT ${METHODS}
       FROM "_auth_totp" t
@@ -114,7 +114,7 @@ export const METHODS = raw(`
   CASE WHEN t.user_id IS NOT NULL
        THEN EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = t.user_id) END`);
 
-export function readMethods(hasRecovery: string | null | undefined): readonly FactorMethod[] {
+export function readMethods(hasRecovery: string | null | undefined): readonly SecondFactorMethod[] {
   if (hasRecovery == null) return [];
   return hasRecovery === 't' ? ['totp', 'recovery'] : ['totp'];
 }

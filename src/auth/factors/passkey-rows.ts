@@ -7,7 +7,7 @@ import { hashSecret } from '../sessions/secrets.ts';
 import type { NewCredential, StoredCredential } from './passkey-ceremony.ts';
 
 /** A passkey as routes show it. */
-export interface Passkey {
+export interface StoredPasskey {
   readonly id: string;
   readonly name: string;
   readonly created_at: string;
@@ -19,17 +19,17 @@ export interface KnownCredential extends StoredCredential {
   readonly userId: string;
 }
 
-const CHALLENGE_SECONDS = 300;
+const PASSKEY_CHALLENGE_SECONDS = 300;
 
 const PASSKEY_COLUMNS = sql`p.id, p.name, ${apiTime(raw('p.created_at'))}, ${apiTime(raw('p.last_used_at'))}`;
 
-const readPasskey = (cells: readonly (string | null)[]): Passkey => ({
+const readPasskey = (cells: readonly (string | null)[]): StoredPasskey => ({
   ...namedCells(cells, 'id', 'name', 'created_at'),
   last_used_at: cells[3] ?? null,
 });
 
 /** Newest first. */
-export async function passkeysOf(db: Queryable, userId: string): Promise<readonly Passkey[]> {
+export async function passkeysOf(db: Queryable, userId: string): Promise<readonly StoredPasskey[]> {
   const rows = await db.rows(sql`
     SELECT ${PASSKEY_COLUMNS}
       FROM "_auth_passkeys" p
@@ -48,7 +48,7 @@ export async function insertPasskey(
   tx: Transaction,
   userId: string,
   { name, credentialId, publicKey, counter }: NewCredential & { readonly name: string },
-): Promise<Passkey | undefined> {
+): Promise<StoredPasskey | undefined> {
   const [cells] = await tx.rows(sql`
     INSERT INTO "_auth_passkeys" AS p (id, user_id, name, credential_id, public_key, counter, created_at)
     VALUES (${uuid(v7())}, ${uuid(userId)}, ${text(name)}, ${text(credentialId)}, ${text(publicKey)},
@@ -58,12 +58,12 @@ export async function insertPasskey(
   return cells && readPasskey(cells);
 }
 
-export async function renamePasskey(
+export async function storePasskeyName(
   db: Database,
   userId: string,
   id: string,
   name: string,
-): Promise<Passkey | undefined> {
+): Promise<StoredPasskey | undefined> {
   const [cells] = await db.write(sql`
     UPDATE "_auth_passkeys" p
        SET name = ${text(name)}
@@ -123,7 +123,7 @@ export async function countUse(tx: Transaction, id: string, counter: number): Pr
 export async function keepChallenge(db: Database, challenge: string, userId?: string): Promise<void> {
   await db.run(sql`
     INSERT INTO "_auth_passkey_challenges" (hash, user_id, expires_at)
-    VALUES (${text(hashSecret(challenge))}, ${uuid(userId ?? null)}, now() + ${seconds(CHALLENGE_SECONDS)})`);
+    VALUES (${text(hashSecret(challenge))}, ${uuid(userId ?? null)}, now() + ${seconds(PASSKEY_CHALLENGE_SECONDS)})`);
 }
 
 /** Returns false if it is unknown, of another use or user, expired, or was taken before. */

@@ -31,9 +31,9 @@ import {
   insertPasskey,
   keepChallenge,
   lockUser,
-  type Passkey,
   passkeysOf,
-  renamePasskey,
+  type StoredPasskey,
+  storePasskeyName,
   takeChallenge,
 } from './passkey-rows.ts';
 import { requireUsedFactor } from './used-factor.ts';
@@ -70,7 +70,7 @@ export class Passkeys {
     this.#parts = parts;
   }
 
-  list({ principal }: Caller): Promise<readonly Passkey[]> {
+  list({ principal }: Caller): Promise<readonly StoredPasskey[]> {
     return passkeysOf(this.#parts.db, principal);
   }
 
@@ -89,7 +89,7 @@ export class Passkeys {
   }
 
   /** Throws `forbidden`, `too_many`, `validation_failed`. */
-  async add(caller: Caller, { name, response, client }: NewPasskey): Promise<Passkey> {
+  async add(caller: Caller, { name, response, client }: NewPasskey): Promise<StoredPasskey> {
     const { db, outbox } = this.#parts;
     const { principal: userId, sessionId } = caller;
     await requireUsedFactor(db, caller);
@@ -114,8 +114,8 @@ export class Passkeys {
   }
 
   /** Throws `not_found`. */
-  async rename({ principal }: Caller, id: string, name: string): Promise<Passkey> {
-    const renamed = await renamePasskey(this.#parts.db, principal, id, name);
+  async rename({ principal }: Caller, id: string, name: string): Promise<StoredPasskey> {
+    const renamed = await storePasskeyName(this.#parts.db, principal, id, name);
     if (renamed === undefined) throw noPasskey();
     return renamed;
   }

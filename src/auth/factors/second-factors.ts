@@ -12,11 +12,11 @@ import { type CodeCheck, purposeOf } from './code-check.ts';
 import { recordFactorChange } from './factor-change.ts';
 import type { FactorKey } from './factor-key.ts';
 import {
-  confirmTotp,
   deleteFactors,
   factorMethods,
   insertTotp,
   replaceRecoveryCodes,
+  storeConfirmedTotp,
   storedTotp,
 } from './factor-rows.ts';
 import { newRecoveryCodes } from './recovery-codes.ts';
@@ -34,7 +34,7 @@ export interface SecondFactorParts {
   readonly baseUrl: () => string;
 }
 
-export interface Enrolment {
+export interface TotpEnrolment {
   /** In base32, for people who type it. */
   readonly secret: string;
   readonly uri: string;
@@ -43,7 +43,7 @@ export interface Enrolment {
 }
 
 /** A proof that the user is present. */
-export type Proof = { readonly code: string } | { readonly password: string };
+export type FactorProof = { readonly code: string } | { readonly password: string };
 
 export class SecondFactors {
   readonly #parts: SecondFactorParts;
@@ -57,7 +57,7 @@ export class SecondFactors {
   }
 
   /** Makes a secret, which counts once a code of it is confirmed. Throws `too_many` if the user has a second factor. */
-  async enrol({ principal: userId }: Caller): Promise<Enrolment> {
+  async enrol({ principal: userId }: Caller): Promise<TotpEnrolment> {
     const { db, users, factorKey, baseUrl } = this.#parts;
     const user = await users.byId(db, userId);
     if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
@@ -79,7 +79,7 @@ export class SecondFactors {
       if (step === undefined) return undefined;
       await attempt.succeeded();
       return db.transaction(async (tx) => {
-        if (!(await confirmTotp(tx, userId, stored, step))) return undefined;
+        if (!(await storeConfirmedTotp(tx, userId, stored, step))) return undefined;
         await replaceRecoveryCodes(tx, userId, recovery.hashes);
         await sessions.confirm(tx, sessionId, true);
         await recordFactorChange(tx, this.#parts, { event: 'second_factor_enrolled', userId, sessionId, client });
@@ -102,7 +102,7 @@ export class SecondFactors {
   }
 
   /** Throws `invalid_credentials`, `rate_limited`, `not_found`. */
-  async remove(caller: Caller, proof: Proof, client: RequestClient): Promise<void> {
+  async remove(caller: Caller, proof: FactorProof, client: RequestClient): Promise<void> {
     const { principal: userId, sessionId } = caller;
     await this.proved(caller, proof, client, (tx) =>
       this.#delete(tx, { event: 'second_factor_removed', userId, sessionId, client }),
@@ -119,7 +119,7 @@ export class SecondFactors {
   /** Runs `work` in one transaction with the proof. Throws `invalid_credentials`, `rate_limited`. */
   async proved<T>(
     { principal: userId, sessionId }: Caller,
-    proof: Proof,
+    proof: FactorProof,
     client: RequestClient,
     work: (tx: Transaction, byCode: boolean) => Promise<T>,
   ): Promise<T> {

@@ -4,7 +4,7 @@ import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import type { Proof, SecondFactors } from './second-factors.ts';
+import type { FactorProof, SecondFactors } from './second-factors.ts';
 
 export interface StepUpParts {
   readonly sessions: Sessions;
@@ -20,7 +20,7 @@ export class StepUp {
   }
 
   /** Returns the new `signed_in_at`. Throws `invalid_credentials`, `rate_limited`, `invalid_token`. */
-  async confirm(caller: Caller, proof: Proof, client: RequestClient): Promise<string> {
+  async confirm(caller: Caller, proof: FactorProof, client: RequestClient): Promise<string> {
     const { sessions, authenticator, secondFactors } = this.#parts;
     const { principal: userId, sessionId } = caller;
     const signedInAt = await secondFactors.proved(caller, proof, client, async (tx, byCode) => {

@@ -9,7 +9,7 @@ import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 
 export type Purpose = 'verify_email' | 'reset_password' | 'change_email';
 
-export interface Proof {
+export interface MailProof {
   readonly userId: string;
   readonly email: string;
 }
@@ -21,7 +21,7 @@ export const PROOF_LIFETIME = 3600;
 export async function issueProof(
   db: Queryable,
   purpose: Purpose,
-  { userId, email }: Proof,
+  { userId, email }: MailProof,
   newEmail: string | null = null,
 ): Promise<string> {
   const token = newSecret();
@@ -42,7 +42,7 @@ export const isValidProof = (purpose: Purpose, token: string) => sql`
       AND NOT u.disabled`;
 
 /** Reads the proof without using the token up. */
-export async function findProof(db: Queryable, purpose: Purpose, token: string): Promise<Proof | undefined> {
+export async function findProof(db: Queryable, purpose: Purpose, token: string): Promise<MailProof | undefined> {
   if (!isSecret(token)) return undefined;
   const [cells] = await db.rows(sql`
     SELECT u.id, u.email
@@ -52,7 +52,7 @@ export async function findProof(db: Queryable, purpose: Purpose, token: string):
 }
 
 /** Uses the token up; the second of two concurrent uses gets undefined. */
-export async function useProof(db: Queryable, purpose: Purpose, token: string): Promise<Proof | undefined> {
+export async function useProof(db: Queryable, purpose: Purpose, token: string): Promise<MailProof | undefined> {
   if (!isSecret(token)) return undefined;
   const [cells] = await db.rows(sql`
     DELETE FROM "_auth_email_tokens" t

@@ -1,6 +1,6 @@
 /** Sends the mails of the outbox: ten at once on this node, each one at least once. */
-import { asCaller, SERVICE } from '../../caller.ts';
 import { inRounds } from '../../in-rounds.ts';
+import { asCaller, SERVICE } from '../../queued-caller.ts';
 import { withDeadline } from '../../with-deadline.ts';
 import { type Mail, type Mailer, mailErrorOf } from './mailer.ts';
 import type { ClaimedMail, MailKind, Outbox } from './outbox.ts';

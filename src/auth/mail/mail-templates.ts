@@ -44,7 +44,7 @@ export class MailTemplates {
       .filter((each) => /^[^.].*\.(?:txt|html)$/.test(each))
       .sort()) {
       const file = join(folder, name);
-      const named = nameOf(name, schema.mail.languages);
+      const named = templateName(name, schema.mail.languages);
       if (typeof named === 'string') issues.push({ file, message: named });
       else {
         try {
@@ -66,7 +66,7 @@ export class MailTemplates {
 }
 
 /** The words of a file name, or why it is not one. */
-function nameOf(name: string, languages: readonly string[]) {
+function templateName(name: string, languages: readonly string[]) {
   const [kind = '', language = '', part = '', ...rest] = name.split('.');
   const known = MAIL_KINDS.find((each) => each === kind);
   if (known === undefined) return `unknown kind \`${kind}\`; the kinds are ${MAIL_KINDS.join(', ')}`;

@@ -17,7 +17,7 @@ interface SecretWords {
   readonly ending: string;
 }
 
-const SECRETS: Readonly<Record<SecretKind, SecretWords>> = {
+const SECRET_WORDS: Readonly<Record<SecretKind, SecretWords>> = {
   verify: {
     subject: 'Confirm your email address',
     asked: ', most likely you, asked to confirm that this address belongs to an account',
@@ -70,7 +70,7 @@ export function mailWords(kind: MailKind, data: MailData): MailWords {
 }
 
 function secretWords(kind: SecretKind, { app, link, code }: MailData): MailWords {
-  const { subject, asked, purpose, within, ending } = SECRETS[kind];
+  const { subject, asked, purpose, within, ending } = SECRET_WORDS[kind];
   // A long token is typed only where no page takes it.
   const typed = code !== null && (kind === 'login' || link === null) ? code : undefined;
   return {

@@ -71,7 +71,7 @@ const LEASE = 300;
 const MAIL_LIFETIME = 86_400;
 /** Seconds from a failed attempt to the next one, by the number of attempts so far. */
 const PAUSES = [10, 60, 600, 3_600] as const;
-const MOST_LISTED = 1_000;
+const MOST_LISTED_MAILS = 1_000;
 
 export class Outbox {
   readonly #db: Database;
@@ -167,7 +167,7 @@ export class Outbox {
              ${apiTime(sql`due_at`)}, attempts, error
         FROM "_auth_outbox"
        ORDER BY id
-       LIMIT ${param('int8', MOST_LISTED)}`);
+       LIMIT ${param('int8', MOST_LISTED_MAILS)}`);
     return rows.map((cells) => {
       const { attempts, ...row } = namedCells(cells, 'id', 'kind', 'address', 'created_at', 'due_at', 'attempts');
       return { ...row, attempts: Number(attempts), error: cells[6] ?? null };

@@ -33,7 +33,7 @@ export interface Identity {
   readonly name?: unknown;
 }
 
-export interface SignIn {
+export interface ProviderSignIn {
   readonly identity: Identity;
   /** The user in whose session the flow was started. */
   readonly sessionUserId: string | undefined;
@@ -100,7 +100,7 @@ export class Identities {
   }
 
   /** Throws `account_exists`, `oauth_denied`, `oauth_failed`, `validation_failed`. */
-  async signIn(signIn: SignIn): Promise<SignedInBy> {
+  async signIn(signIn: ProviderSignIn): Promise<SignedInBy> {
     const userId = await this.#linkedUser(signIn.identity);
     return userId === undefined ? this.#newLink(signIn) : { userId, isClaimed: false };
   }
@@ -116,14 +116,14 @@ export class Identities {
     return found?.[0] ?? undefined;
   }
 
-  async #newLink(signIn: SignIn): Promise<SignedInBy> {
+  async #newLink(signIn: ProviderSignIn): Promise<SignedInBy> {
     const email = emailOf(signIn.identity);
     const local = await this.#localAccount(this.#db, sql`email = ${text(email)}`);
     if (local !== undefined) return this.#join(local.id, email, signIn);
     return { userId: await this.#register(email, signIn), isClaimed: false };
   }
 
-  async #register(email: string, { identity, client }: SignIn): Promise<string> {
+  async #register(email: string, { identity, client }: ProviderSignIn): Promise<string> {
     requireOpenRegistration(this.#schema);
     const { issuer, isEmailVerified: emailVerified } = identity;
     const { roles } = this.#schema.register;
@@ -136,7 +136,7 @@ export class Identities {
     return id;
   }
 
-  async #join(id: string, email: string, signIn: SignIn): Promise<SignedInBy> {
+  async #join(id: string, email: string, signIn: ProviderSignIn): Promise<SignedInBy> {
     const { identity, client } = signIn;
     const isClaimed = await this.#db.transaction(async (tx) => {
       // The locked row decides: the address or the roles may be changing.
@@ -213,7 +213,7 @@ export class Identities {
 }
 
 /** Throws `account_exists`. */
-function requireJoinable(local: LocalAccount, { identity, sessionUserId }: SignIn): void {
+function requireJoinable(local: LocalAccount, { identity, sessionUserId }: ProviderSignIn): void {
   if (!identity.isEmailVerified || !local.isEmailVerified || local.isDisabled) {
     throw accountExists('an account with this email exists; sign in to it in the way that it was made with');
   }

@@ -154,7 +154,7 @@ export class AccessTokens {
     const known = new Map(this.#keys.map((key) => [key.kid, key]));
     const rows = await this.#signingKeys.read();
     const outcomes = await Promise.allSettled(
-      rows.map(async (row) => known.get(row.kid) ?? readKey(row, this.#signingKeys.unwrap(row))),
+      rows.map(async (row) => known.get(row.kid) ?? readSigningKey(row, this.#signingKeys.unwrap(row))),
     );
     this.#keys = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     this.#loadedAt = began;
@@ -227,7 +227,7 @@ export async function newKey(): Promise<NewKey> {
   return { kid: await calculateJwkThumbprint(jwk), privateJwk: JSON.stringify(jwk) };
 }
 
-async function readKey({ kid, activeAt }: KeyRow, privateJwk: string): Promise<SigningKey> {
+async function readSigningKey({ kid, activeAt }: KeyRow, privateJwk: string): Promise<SigningKey> {
   const jwk = JSON.parse(privateJwk) as JWK;
   const { kty, crv, x, y } = jwk;
   const publicJwk = { kty, crv, x, y, kid, alg: ALG, use: 'sig' } as JWK;

@@ -268,7 +268,7 @@ export class Sessions {
 }
 
 /** Tests the row `u`, which guests do not have. */
-const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
+export const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
 
 /** Reads the row `s`. Sessions of the version before have no time of their own. */
 const SIGNED_IN_AT = apiTime(raw('coalesce(s.signed_in_at, s.created_at)'));

@@ -24,7 +24,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const lent = lentWorkspace.getStore();
   const config = lent?.config ?? readConfig(args.flags, io.env);
   const reason = reasonAgainst(config, io);
-  if (reason !== undefined) return refuse(reason, io);
+  if (reason !== undefined) return refuseBackup(reason, io);
   const db = lent?.db ?? (await openConfiguredDatabase(config, io.cwd));
   // A file that is deleted during the backup may be referenced in the copy of the database.
   const release = lent?.files?.keepBytes();
@@ -33,7 +33,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
     return 0;
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
-    return refuse(`${file} exists already; a backup is a new file`, io);
+    return refuseBackup(`${file} exists already; a backup is a new file`, io);
   } finally {
     release?.();
     if (lent === undefined) await db.close();
@@ -46,7 +46,7 @@ function reasonAgainst({ databaseUrl, data }: Config, { cwd }: Io): string | und
   return existsSync(join(resolve(cwd, data), 'database')) ? undefined : `${data} has no embedded database`;
 }
 
-function refuse(reason: string, { stderr }: Io): number {
+function refuseBackup(reason: string, { stderr }: Io): number {
   stderr.write(`bylaw backup: ${reason}\n`);
   return 1;
 }

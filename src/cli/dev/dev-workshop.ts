@@ -52,7 +52,7 @@ export class DevWorkshop implements Workshop {
     if (unusable.length > 0) return { unusable };
     return {
       results: await runs.run('all', () =>
-        resultsOf(
+        testResultsOf(
           schema,
           read.flatMap(({ tests, text }) => (tests === undefined ? [] : [{ tests, text }])),
           withMutants,
@@ -69,7 +69,7 @@ interface ReadFile {
   readonly text: string;
 }
 
-async function resultsOf(loaded: Schema, files: readonly ReadFile[], withMutants: boolean): Promise<object> {
+async function testResultsOf(loaded: Schema, files: readonly ReadFile[], withMutants: boolean): Promise<object> {
   const db = await openMemoryDatabase();
   try {
     const tools = await testToolsOf(db, loaded);

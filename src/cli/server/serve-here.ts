@@ -81,12 +81,12 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   else io.stdout.write(`${readyLine(service.url, config)}\n${needsAdmin ? openSetup(service, setup) : ''}`);
   await stopped;
   await closeSocket?.();
-  await service.stop(FAREWELL_MS);
+  await service.stop(LAST_ANSWERS_MS);
   return 0;
 }
 
 /** Milliseconds in which clients are asked to close their connections. */
-const FAREWELL_MS = 2_000;
+const LAST_ANSWERS_MS = 2_000;
 
 /** Returns the line that has the token. */
 export function openSetup({ app }: Service, setup: SetupOffer): string {

@@ -79,7 +79,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
       now: datetimeOf(new Date()),
     });
     progress.end();
-    io.stdout.write(summaryOf(imported, args.has('dry-run')));
+    io.stdout.write(importSummary(imported, args.has('dry-run')));
     return 0;
   } catch (error) {
     progress.end();
@@ -139,7 +139,7 @@ class ProgressLine {
   }
 }
 
-function summaryOf({ created, updated, skipped }: Imported, isDryRun: boolean): string {
+function importSummary({ created, updated, skipped }: Imported, isDryRun: boolean): string {
   const parts = [`${created} created`, `${updated} updated`, ...(skipped > 0 ? [`${skipped} of an earlier run`] : [])];
   const counts = created + updated + skipped === 0 ? `${parts.join(', ')}: the file has no records` : parts.join(', ');
   return isDryRun ? `dry run, nothing was stored: ${counts}\n` : `${counts}\n`;

@@ -18,7 +18,7 @@ import {
   type Tenant,
   type TenantPart,
   tenantCollections,
-  tenantOf,
+  tenantFromId,
 } from '../../records/transfer/tenant-parts.ts';
 import { exportPart, importPart, linkPart } from '../../records/transfer/tenant-transfer.ts';
 import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from '../support/command.ts';
@@ -108,7 +108,7 @@ async function lastIdIn(file: string): Promise<string | undefined> {
   let bytes = 0;
   let last: string | undefined;
   for await (const line of createInterface({ input: createReadStream(file) })) {
-    const id = idIn(line);
+    const id = idInLine(line);
     if (id === undefined) break;
     last = id;
     bytes += Buffer.byteLength(line) + 1;
@@ -117,7 +117,7 @@ async function lastIdIn(file: string): Promise<string | undefined> {
   return last;
 }
 
-function idIn(line: string): string | undefined {
+function idInLine(line: string): string | undefined {
   try {
     return (JSON.parse(line) as { readonly id: string }).id;
   } catch {
@@ -185,7 +185,7 @@ async function runImport(args: Arguments, io: Io): Promise<number> {
     const names = tenantCollections(schema);
     if (!names.includes(manifest.collection))
       throw new ConfigError([unknownName('collection of tenants', manifest.collection, names)]);
-    const tenant = tenantOf(schema, manifest.collection, manifest.id);
+    const tenant = tenantFromId(schema, manifest.collection, manifest.id);
     await importFiles(opened, folder);
     const request = (part: TenantPart) => ({
       ...{ schema, tenant, part, now: datetimeOf(new Date()) },

@@ -3,9 +3,9 @@
  * and transactions take turns.
  */
 
-import { currentCaller } from '../../caller.ts';
 import { type Leave, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { invariant } from '../../invariant.ts';
+import { currentCaller } from '../../queued-caller.ts';
 import { raw, type Sql, sql, text } from '../../sql.ts';
 import { type Cells, type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { laneQueue } from '../lanes/queue.ts';

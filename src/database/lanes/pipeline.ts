@@ -3,8 +3,8 @@
  * statements of one turn of the event loop go out in one write, a few before each Sync: for PostgreSQL too, a write
  * costs as much as a small read. A connection that stays silent is given up, with all its statements.
  */
-import { type Caller, currentCaller } from '../../caller.ts';
 import type { FairQueue } from '../../fair-queue.ts';
+import { currentCaller, type QueuedCaller } from '../../queued-caller.ts';
 import type { Sql } from '../../sql.ts';
 import type { Cells } from '../contract.ts';
 import { TogetherError } from '../pg-internals.ts';
@@ -21,7 +21,7 @@ const MOST_GATHERED = 4;
 interface PendingRead {
   readonly statement: Sql;
   readonly plan: Plan;
-  readonly caller: Caller;
+  readonly caller: QueuedCaller;
   resolve(rows: readonly Cells[]): void;
   reject(error: unknown): void;
 }
@@ -92,7 +92,7 @@ export class Pipeline {
       for (const [i, { resolve }] of group.entries()) resolve(outcomes[i]!.rows);
     } catch (error) {
       if (error instanceof TogetherError) this.#note(group, line, true);
-      for (const [i, { reject }] of group.entries()) reject(failureOf(error, i, group));
+      for (const [i, { reject }] of group.entries()) reject(readFailure(error, i, group));
     }
     line.pending -= group.length;
   }
@@ -108,7 +108,7 @@ export class Pipeline {
 }
 
 /** The failure of a statement of the group. Only the connection fails otherwise than by a `TogetherError`. */
-function failureOf(error: unknown, index: number, group: ReadGroup): unknown {
+function readFailure(error: unknown, index: number, group: ReadGroup): unknown {
   if (!(error instanceof TogetherError)) return error;
   const { cause, completed } = error;
   const isCulprit = index === completed || group.length === 1;

@@ -3,9 +3,9 @@ import { FairQueue, type FairQueueOptions, type Refused } from '../../fair-queue
 import { QueueFull, StoreError } from '../contract.ts';
 
 export const laneQueue = (options: Omit<FairQueueOptions, 'refuse'>): FairQueue =>
-  new FairQueue({ ...options, refuse: refusalOf });
+  new FairQueue({ ...options, refuse: storeRefusal });
 
-const refusalOf = ({ reason, waitMs }: Refused): StoreError =>
+const storeRefusal = ({ reason, waitMs }: Refused): StoreError =>
   reason === 'closed' || reason === 'left'
     ? new StoreError('unavailable', new Error(reason === 'left' ? 'the client has left' : 'the database is closed'))
     : new QueueFull(waitMs, reason === 'own');

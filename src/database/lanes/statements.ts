@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../bounded-map.ts';
-import { type Caller, currentCaller } from '../../caller.ts';
+import { currentCaller, type QueuedCaller } from '../../queued-caller.ts';
 import { raw, type Sql } from '../../sql.ts';
 import type { ReadOptions } from '../contract.ts';
 import { type AnyClient, type BatchStatement, type Outcome, StatementBatch, TogetherError } from '../pg-internals.ts';
@@ -53,10 +53,10 @@ interface Speeds {
   average: number;
 }
 
-interface Answered {
+interface AnsweredBatch {
   readonly hasFailed?: boolean;
   /** Default: the caller of the work at hand. */
-  readonly caller?: Caller;
+  readonly caller?: QueuedCaller;
 }
 
 /**
@@ -140,7 +140,7 @@ export class StatementHistory {
   nameOf(text: string): string | undefined {
     const known = this.#entries.get(text);
     if (known === undefined) this.#entryOf(text);
-    else known.name ??= hashOf(text);
+    else known.name ??= sqlHash(text);
     return known?.name;
   }
 
@@ -150,18 +150,18 @@ export class StatementHistory {
    */
   renew(text: string, name: string): void {
     const entry = this.#entryOf(text);
-    if (entry.name === name) entry.name = `${hashOf(text)}_${++this.#renewals}`;
+    if (entry.name === name) entry.name = `${sqlHash(text)}_${++this.#renewals}`;
   }
 
   /** The speed of the text with the values of this caller, where these were slow; else that of the text. */
-  speedOf(text: string, { id }: Caller = currentCaller()): Speed {
+  speedOf(text: string, { id }: QueuedCaller = currentCaller()): Speed {
     const entry = this.#entries.get(text);
     const { quickInARow = 0, average = 0 } = entry?.own?.get(id) ?? entry?.shared ?? {};
     return quickInARow >= TRIALS ? 'quick' : average > SLOW_MS ? 'slow' : 'unknown';
   }
 
   /** @param took milliseconds that the server needed, a share of them for a statement of a group. */
-  noteAnswer(text: string, took: number, { hasFailed = false, caller = currentCaller() }: Answered = {}): void {
+  noteAnswer(text: string, took: number, { hasFailed = false, caller = currentCaller() }: AnsweredBatch = {}): void {
     const entry = this.#entryOf(text);
     const { quickInARow, average } = entry.shared;
     if (quickInARow >= TRIALS && average > 0) this.#ratios.set(caller.id, took / average);
@@ -187,19 +187,19 @@ export class StatementHistory {
    * How many times as long as usual the statements of other callers took just now, at least 1: a busy machine makes no
    * statement slow. Each counts once, so that no caller alone makes the machine seem busy.
    */
-  #paceFor({ id }: Caller): number {
+  #paceFor({ id }: QueuedCaller): number {
     const others = [...this.#ratios.entries()].flatMap(([other, ratio]) => (other === id ? [] : [ratio]));
     if (others.length < ENOUGH_CALLERS) return 1;
     return Math.max(1, others.sort((a, b) => a - b)[others.length >> 1]!);
   }
 
   /** Returns true while the caller's statement is to be written alone. */
-  isPenalised(text: string, { id }: Caller = currentCaller()): boolean {
+  isPenalised(text: string, { id }: QueuedCaller = currentCaller()): boolean {
     return (this.#entries.get(text)?.penalties?.get(id) ?? 0) > performance.now();
   }
 
   /** Penalises a text of the caller that has failed in a batch of writes. */
-  penalise(text: string, { id }: Caller = currentCaller()): void {
+  penalise(text: string, { id }: QueuedCaller = currentCaller()): void {
     const entry = this.#entryOf(text);
     entry.penalties ??= new BoundedMap(MOST_CALLERS);
     entry.penalties.set(id, performance.now() + PENALTY_MS);
@@ -227,7 +227,7 @@ function note(speeds: Speeds, took: number, hasFailed: boolean): void {
   else if (speeds.quickInARow < TRIALS || speeds.average > QUICK_MS) speeds.quickInARow = 0;
 }
 
-const hashOf = (text: string): string => `b${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;
+const sqlHash = (text: string): string => `b${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;
 
 /** The plan of one connection, and the statements that are prepared on it. */
 class ConnectionState {

@@ -3,7 +3,7 @@
  * database's socket and a wake-up of both sides, which is more than its own work. If a statement fails, nothing of the
  * batch is committed, and each is sent alone; the statement that failed is sent alone for some time.
  */
-import { asCaller, type Caller, currentCaller } from '../../caller.ts';
+import { asCaller, currentCaller, type QueuedCaller } from '../../queued-caller.ts';
 import type { Sql } from '../../sql.ts';
 import { type Cells, StoreError, type WriteTarget } from '../contract.ts';
 import type { Outcome, TogetherError } from '../pg-internals.ts';
@@ -32,7 +32,7 @@ export interface WriteBatcherOptions {
 interface OpenWrite {
   readonly statement: Sql;
   readonly row: string;
-  readonly caller: Caller;
+  readonly caller: QueuedCaller;
   resolve(outcome: Outcome | PromiseLike<Outcome>): void;
   reject(error: unknown): void;
 }
@@ -125,7 +125,7 @@ export class WriteBatcher {
 }
 
 /** Statements of several callers wait as one more caller: none of them waits behind the other work of another. */
-function batchCallerOf(together: readonly OpenWrite[]): Caller {
+function batchCallerOf(together: readonly OpenWrite[]): QueuedCaller {
   const [{ caller: first }] = together as readonly [OpenWrite];
   if (together.every(({ caller }) => caller.id === first.id)) return first;
   return together.find(({ caller }) => caller.isKept)?.caller ?? { id: 'several', isKept: false };

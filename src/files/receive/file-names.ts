@@ -8,14 +8,14 @@ const DEVICE_NAMES = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|
  * Control characters, bidirectional overrides (`exe.gpj` shown as `jpg.exe`), lone surrogates, and
  * line separators.
  */
-const HIDDEN = /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
+const HIDDEN_CHARACTERS = /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
 
 /** The sender's name of a file → a name that is safe to save under on every system. Never empty. */
 export function safeName(given: string): string {
   const base = given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1);
   const visible = base
     .toWellFormed()
-    .replaceAll(HIDDEN, '')
+    .replaceAll(HIDDEN_CHARACTERS, '')
     .replaceAll(/[<>:"|?*]/g, '_')
     .trim();
   const name = shortenedName(withoutTrailingDots(visible) || 'file');

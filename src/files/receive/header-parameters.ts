@@ -9,7 +9,7 @@
  * nor `\`: browsers send Windows paths as they are. A value whose quotation mark is never closed
  * ends at its last `\"`, and is left out where there is none.
  */
-export function parametersOf(header: string): ReadonlyMap<string, string> {
+export function headerParameters(header: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   let at = header.indexOf(';');
   while (at !== -1) {

@@ -101,6 +101,6 @@ const INLINE =
 export const isInline = (type: string): boolean => INLINE.test(type);
 
 /** `types` names types or `image/*`; an empty list allows all. */
-export const isAllowed = (type: string, types: readonly string[]): boolean =>
+export const isAllowedType = (type: string, types: readonly string[]): boolean =>
   types.length === 0 ||
   types.some((allowed) => allowed === type || (allowed.endsWith('/*') && type.startsWith(allowed.slice(0, -1))));

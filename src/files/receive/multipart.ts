@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { MultipartParser } from 'formidable';
 import { Problem } from '../../problem.ts';
 import { freeBuffer } from './free-buffer.ts';
-import { parametersOf } from './header-parameters.ts';
+import { headerParameters } from './header-parameters.ts';
 
 /** Bytes of all headers of a part together. */
 const MAX_HEADERS = 8 * 1024;
@@ -113,7 +113,7 @@ export function boundaryOf(contentType: string): string {
   if (type.trim().toLowerCase() !== 'multipart/form-data') {
     throw new Problem('unsupported_media_type', 'send the file as multipart/form-data, in a part named `file`');
   }
-  const boundary = parametersOf(contentType).get('boundary') ?? '';
+  const boundary = headerParameters(contentType).get('boundary') ?? '';
   if (boundary === '' || boundary.length > MAX_BOUNDARY || /[\s"]/.test(boundary)) {
     throw malformedMultipart(`the Content-Type needs a boundary of 1 to ${MAX_BOUNDARY} characters`);
   }
@@ -262,7 +262,7 @@ class PartHeaders {
   finish(): Part {
     const disposition = this.#headers.get('content-disposition') ?? '';
     const [type = ''] = disposition.split(';', 1);
-    const parameters = parametersOf(disposition);
+    const parameters = headerParameters(disposition);
     const name = decodedByBrowser(parameters.get('name'));
     if (type.trim().toLowerCase() !== 'form-data' || name === undefined || name === '')
       throw malformedMultipart('a part has no `Content-Disposition: form-data; name="…"`');

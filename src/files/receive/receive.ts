@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import type { Incoming } from '../storage/storage.ts';
 import { safeName } from './file-names.ts';
-import { contradiction, essenceOf, HEAD_LENGTH, isAllowed } from './media-types.ts';
+import { contradiction, essenceOf, HEAD_LENGTH, isAllowedType } from './media-types.ts';
 import { malformedMultipart, type Part, type PartHandler, readMultipart } from './multipart.ts';
 
 /** Bytes of the part `data`. */
@@ -89,7 +89,7 @@ class Receiver implements PartHandler {
       );
     this.#contentType = essence;
     const { types } = this.#limits;
-    if (!isAllowed(essence, types)) {
+    if (!isAllowedType(essence, types)) {
       throw new Problem(
         'unsupported_media_type',
         `files of the type ${essence} are not accepted; expected ${types.join(', ')}`,

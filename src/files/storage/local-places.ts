@@ -9,7 +9,7 @@ import { idOfKey, type StorageKey, StorageUnavailable } from './storage.ts';
 export const INCOMING = 'incoming';
 export const TRASH_FOLDER = 'trash';
 
-export function placeOf(root: string, key: StorageKey): string {
+export function filePlace(root: string, key: StorageKey): string {
   const hash = createHash('sha256').update(idOfKey(key)).digest('hex');
   return join(root, hash.slice(0, 2), hash.slice(2, 4), key);
 }

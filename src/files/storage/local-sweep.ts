@@ -2,7 +2,7 @@
 import { mkdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { unlessMissing } from '../../thrown.ts';
-import { entriesOf, INCOMING, placeOf, TRASH_FOLDER } from './local-places.ts';
+import { entriesOf, filePlace, INCOMING, TRASH_FOLDER } from './local-places.ts';
 import { aliveOf, idOfKey, type StorageKey, type Sweep, TRASH_MS } from './storage.ts';
 
 const SWEEP_BATCH = 500;
@@ -57,7 +57,7 @@ async function tendTrash(root: string, sweep: Sweep): Promise<void> {
 
 /** Moves bytes back whose record exists in a restored database. */
 async function putBack(root: string, place: string, key: StorageKey): Promise<void> {
-  const home = placeOf(root, key);
+  const home = filePlace(root, key);
   await mkdir(dirname(home), { recursive: true });
   await unlessMissing(rename(place, home));
 }

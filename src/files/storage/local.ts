@@ -6,10 +6,10 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { asCaller, currentCaller } from '../../caller.ts';
+import { asCaller, currentCaller } from '../../queued-caller.ts';
 import { unlessMissing } from '../../thrown.ts';
 import { freeBuffer } from '../receive/free-buffer.ts';
-import { entriesOf, INCOMING, orUnavailable, placeOf, syncFolder } from './local-places.ts';
+import { entriesOf, filePlace, INCOMING, orUnavailable, syncFolder } from './local-places.ts';
 import { sweepFolder } from './local-sweep.ts';
 import {
   type ByteRange,
@@ -45,11 +45,11 @@ export class LocalStorage implements Storage {
   }
 
   open(key: StorageKey, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined> {
-    return orUnavailable(openRange(placeOf(this.#root, key), range));
+    return orUnavailable(openRange(filePlace(this.#root, key), range));
   }
 
   async size(key: StorageKey): Promise<number | undefined> {
-    return (await orUnavailable(unlessMissing(stat(placeOf(this.#root, key)))))?.size;
+    return (await orUnavailable(unlessMissing(stat(filePlace(this.#root, key)))))?.size;
   }
 
   async sizes(id: string): Promise<ReadonlyMap<StorageKey, number>> {
@@ -80,7 +80,7 @@ export class LocalStorage implements Storage {
     await storeBytes(await this.#incoming(MARK, join(this.#root, MARK)), Buffer.from(mark));
   }
 
-  async #incoming(key: StorageKey, place = placeOf(this.#root, key)): Promise<LocalIncoming> {
+  async #incoming(key: StorageKey, place = filePlace(this.#root, key)): Promise<LocalIncoming> {
     const folder = join(this.#root, INCOMING);
     await mkdir(folder, { recursive: true });
     const temporary = join(folder, `${key}.${randomBytes(6).toString('hex')}`);
@@ -90,7 +90,7 @@ export class LocalStorage implements Storage {
 
   /** Lists the paths of a file and its variants. */
   async #placesOf(id: string): Promise<readonly string[]> {
-    const folder = dirname(placeOf(this.#root, id));
+    const folder = dirname(filePlace(this.#root, id));
     const names = await entriesOf(folder);
     return names.filter((name) => idOfKey(name) === id).map((name) => join(folder, name));
   }

@@ -22,7 +22,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { asCaller, currentCaller } from '../../caller.ts';
+import { asCaller, currentCaller } from '../../queued-caller.ts';
 import { codeOf } from '../../thrown.ts';
 import type { S3Place } from './s3-place.ts';
 import {

@@ -44,7 +44,7 @@ const OUTPUT: Readonly<Record<string, ImageFormat>> = {
   'image/avif': 'webp',
 };
 /** Each running render holds the pixels of its image in memory. */
-const AT_ONCE = 2;
+const VARIANTS_AT_ONCE = 2;
 const MOST_WAITING = 100;
 /** Bytes of variants that are not kept, in all running responses. */
 const MAX_UNKEPT = 64 * 1024 * 1024;
@@ -87,7 +87,7 @@ const tooManyRenders = ({ reason }: Refused): Problem =>
 export class Variants {
   readonly #storage: Storage;
   readonly #maxPixels: number;
-  readonly #queue = new FairQueue({ places: AT_ONCE, mostWaiting: MOST_WAITING, refuse: tooManyRenders });
+  readonly #queue = new FairQueue({ places: VARIANTS_AT_ONCE, mostWaiting: MOST_WAITING, refuse: tooManyRenders });
   #unkept = 0;
 
   constructor(storage: Storage, { maxPixels }: Uploads['images']) {

@@ -16,14 +16,14 @@ interface RouteCounts {
   readonly all: Map<number, number>;
   readonly failed: Map<number, number>;
 }
-interface Snapshot {
+interface RateSnapshot {
   readonly at: number;
   readonly routes: ReadonlyMap<string, RouteCounts>;
 }
 
 export class RateWindow {
   /** The oldest first. Before the first call, nothing was counted. */
-  #snapshots: readonly Snapshot[];
+  #snapshots: readonly RateSnapshot[];
 
   constructor(startedAt: number) {
     this.#snapshots = [{ at: startedAt, routes: new Map() }];

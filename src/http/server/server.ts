@@ -7,8 +7,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
-import { asCaller, type Caller } from '../../caller.ts';
 import { Problem } from '../../problem.ts';
+import { asCaller, type QueuedCaller } from '../../queued-caller.ts';
 import { withDeadline } from '../../with-deadline.ts';
 import { compressBody } from '../answer/compression.ts';
 import { answerError } from '../answer/errors.ts';
@@ -198,7 +198,7 @@ const LAST_ARRIVALS_MS = 1_000;
 const pollOnce = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 /** Whose turn it is in the queues: a principal's, or an address's where there is none. */
-const queueCallerOf = ({ state, req, res }: Context, { isKept }: Route): Caller => ({
+const queueCallerOf = ({ state, req, res }: Context, { isKept }: Route): QueuedCaller => ({
   id: state.share ?? state.address,
   isKept: isKept === true,
   hasLeft: () => req.socket.destroyed && !res.writableFinished,

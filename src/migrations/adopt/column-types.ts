@@ -43,7 +43,7 @@ export function typeOfColumn(table: string, column: ExistingColumn): ColumnType 
   }
   switch (type) {
     case 'text':
-      return textOf(collation, alter);
+      return textType(collation, alter);
     case 'timestamp without time zone':
       return {
         type: 'datetime',
@@ -61,7 +61,7 @@ function storedAsOf(kind: ScalarType, type: string): string | undefined {
   return Object.entries(storedAs).find(([, { column }]) => column === withoutLength(type))?.[0];
 }
 
-function textOf(collation: ExistingColumn['collation'], alter: string): ColumnType {
+function textType(collation: ExistingColumn['collation'], alter: string): ColumnType {
   const retype = `${alter} TYPE text COLLATE "C"`;
   if (collation === 'nondeterministic')
     return { type: 'string', obstacle: `its collation takes different strings as equal: ${retype}` };

@@ -47,7 +47,7 @@ SELECT c.oid::text, json_strip_nulls(json_build_object(
   LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND i.inhseqno = 1
  ORDER BY c.nspname <> current_schema(), c.nspname COLLATE "C", c.relname COLLATE "C"`;
 
-const selectColumns = (relations: Sql): Sql => sql`
+const selectExistingColumns = (relations: Sql): Sql => sql`
 SELECT c.oid::text, json_strip_nulls(json_build_object(
          'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
          'base', CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod) END,
@@ -117,7 +117,7 @@ export async function readExistingTables(
   const rows = async (statement: Sql) => (await db.rows(statement)).map(([oid, json]) => [oid, JSON.parse(json!)]);
   const tables = await rows(selectTables(relations));
   const parts = {
-    columns: await rows(selectColumns(relations)),
+    columns: await rows(selectExistingColumns(relations)),
     constraints: await rows(selectExistingConstraints(relations)),
     indexes: await rows(selectExistingIndexes(relations)),
   };

@@ -22,7 +22,7 @@ interface HistoryRenaming {
 }
 
 /** The entries of a collection in one table. */
-interface Entries {
+interface HistoryEntries {
   readonly table: string;
   /** The name of the table in the database. */
   readonly stored: string;
@@ -42,25 +42,27 @@ export async function historyRenames(renaming: HistoryRenaming): Promise<readonl
     const former = was === undefined || schema.collections.has(was) ? [] : [was];
     const shared = { table: RECORD_HISTORY_TABLE, stored: RECORD_HISTORY_TABLE };
     if (isShared && former.length > 0)
-      steps.push(...(await rewritten(renaming, { ...shared, collections: former }, [nameOf(name, former)])));
+      steps.push(...(await rewritten(renaming, { ...shared, collections: former }, [currentName(name, former)])));
     if (isShared)
-      steps.push(...(await rewritten(renaming, { ...shared, collections: [name, ...former] }, keysOf(keys, name))));
+      steps.push(
+        ...(await rewritten(renaming, { ...shared, collections: [name, ...former] }, renamedKeys(keys, name))),
+      );
     if (history.table !== undefined && renamed.actual.has(history.table)) {
       const stored = renamed.formerNames.get(history.table) ?? history.table;
-      steps.push(...(await rewritten(renaming, { table: history.table, stored }, keysOf(keys))));
+      steps.push(...(await rewritten(renaming, { table: history.table, stored }, renamedKeys(keys))));
     }
   }
   return steps;
 }
 
 /** The text that follows UPDATE and the table `h`. */
-type Change = Sql;
+type HistoryRewrite = Sql;
 
 /** Empty where the table has no such entries. */
 async function rewritten(
   { db, largeFrom = LARGE_BYTES }: HistoryRenaming,
-  { table, stored, collections }: Entries,
-  changes: readonly Change[],
+  { table, stored, collections }: HistoryEntries,
+  changes: readonly HistoryRewrite[],
 ): Promise<readonly Step[]> {
   if (changes.length === 0) return [];
   const rows = sql`SELECT 1 FROM ${ident(stored)} AS h WHERE ${isOf(collections)} LIMIT 1`;
@@ -73,22 +75,22 @@ async function rewritten(
   }));
 }
 
-const literal = (value: string): Sql => raw(quotedText(value));
+const textLiteral = (value: string): Sql => raw(quotedText(value));
 
 const isOf = (collections: readonly string[] | undefined): Sql =>
   collections === undefined
     ? raw('true')
     : raw(`h.collection IN (${collections.map((each) => quotedText(each)).join(', ')})`);
 
-const nameOf = (name: string, former: readonly string[]): Change =>
-  sql`SET collection = ${literal(name)} WHERE ${isOf(former)}`;
+const currentName = (name: string, former: readonly string[]): HistoryRewrite =>
+  sql`SET collection = ${textLiteral(name)} WHERE ${isOf(former)}`;
 
 /** New name → former name. */
 type RenamedColumns = readonly (readonly [name: string, was: string])[];
 
-const keysOf = (columns: RenamedColumns, collection?: string): readonly Change[] =>
+const renamedKeys = (columns: RenamedColumns, collection?: string): readonly HistoryRewrite[] =>
   columns.map(([name, was]) => {
-    const [key, former] = [literal(name), literal(was)];
+    const [key, former] = [textLiteral(name), textLiteral(was)];
     // A cluster takes functions in a CASE that are immutable, which `jsonb_build_object` is not.
     const image = (side: Sql): Sql =>
       sql`${side} = CASE WHEN h.${side} ? ${former}

@@ -178,7 +178,7 @@ export function printing(statements: string): string {
   END IF;`;
 }
 
-const conditionOf = ({ condition }: TriggerKind['triggers'][number]): Sql =>
+const triggerCondition = ({ condition }: TriggerKind['triggers'][number]): Sql =>
   condition === undefined ? empty : raw(`WHEN (${condition}) `);
 
 function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): readonly Sql[] {
@@ -187,7 +187,7 @@ function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): re
     ...triggers.map((each) => sql`DROP TRIGGER IF EXISTS ${ident(each.name)} ON ${table}`),
     ...triggers.map(
       (each) =>
-        sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${conditionOf(each)}${call}`,
+        sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${triggerCondition(each)}${call}`,
     ),
   ];
 }

@@ -49,7 +49,7 @@ interface Overlapping {
 const MOST_BYTES_OF_PLACE = 1_000;
 const COMPARED_CHARACTERS = 100;
 
-function placeOf(column: Column): Sql {
+function placeExpression(column: Column): Sql {
   const value = ident(column.name);
   if (column.type !== 'text') return sql`${value}::text`;
   const hash = (seed: number): Sql => sql`hashtextextended(${value}, ${raw(String(seed))})::text`;
@@ -69,7 +69,7 @@ function overlapping({ on, from, to, range, where }: ExclusionKey, { columns }: 
   ];
   return {
     places: on.map((name) =>
-      placeOf(
+      placeExpression(
         present(
           columns.find((column) => column.name === name),
           'the column of a place',
@@ -108,14 +108,14 @@ const holdersOf = (
     ? partitionNames.map((constraint, i) => ({ table: partitionName(table, i), constraint }))
     : [{ table, constraint: name }];
 
-interface Definition {
+interface ExclusionDefinition {
   readonly key: ExclusionKey;
   readonly of: Table;
   /** Given in a cluster. */
   readonly tenant: TableTenantLayout | undefined;
 }
 
-function addExclusion(table: string, constraint: string, { key, of, tenant }: Definition): Sql {
+function addExclusion(table: string, constraint: string, { key, of, tenant }: ExclusionDefinition): Sql {
   const { places, period, where } = overlapping(key, of);
   const elements = places.map((place, i) => {
     if (tenant === undefined) return sql`(${raw(TEXT_RANGE)}(${place}, ${place}, '[]')) WITH &&`;

@@ -9,11 +9,11 @@ import type { Step } from '../step.ts';
 import type { TableDiff } from '../table-diff.ts';
 import type { Table, UniqueIndex } from '../tables.ts';
 
-const keyOf = (columns: readonly Sql[], ignoresCase: boolean): readonly Sql[] =>
+const keyExpressions = (columns: readonly Sql[], ignoresCase: boolean): readonly Sql[] =>
   columns.map((column, i) => (ignoresCase && i === columns.length - 1 ? sql`(${foldedKey(column)})` : column));
 
 export function createUniqueIndex(table: string, index: UniqueIndex, isOnline = false): Sql {
-  const key = keyOf(
+  const key = keyExpressions(
     index.columns.map((column) => ident(column)),
     index.ignoresCase,
   );
@@ -52,7 +52,7 @@ async function addSteps(t: TableDiff, index: UniqueIndex): Promise<readonly Step
 /** The keys that several rows have. */
 function duplicatesOf(t: TableDiff, { columns, ignoresCase, where, whereColumns }: UniqueIndex): Sql {
   const named = columns.map((column) => ident(column));
-  const key = join(keyOf(named, ignoresCase), ', ');
+  const key = join(keyExpressions(named, ignoresCase), ', ');
   const conditions = [...named.map((column) => sql`${column} IS NOT NULL`), ...(where === undefined ? [] : [where])];
   const from = t.rowsToBe([...new Set([...columns, ...whereColumns])]);
   return sql`SELECT ${key} FROM ${from} WHERE ${join(conditions, ' AND ')} GROUP BY ${key} HAVING count(*) > 1`;

@@ -51,7 +51,7 @@ export async function readOwnersTables(
   if (tables.length === 0) return new Map();
   const quoted = tables.map((table) => tableIdent(table).text);
   const named = sql`unnest(${param('text[]', tables)}, ${param('text[]', quoted)}) AS named (name, quoted)`;
-  const columns = Map.groupBy(await db.rows(selectColumns(named)), ([table]) => table!);
+  const columns = Map.groupBy(await db.rows(selectOwnersColumns(named)), ([table]) => table!);
   const keys = Map.groupBy(await db.rows(selectKeys(named)), ([table]) => table!);
   const partial = Map.groupBy(await db.rows(selectPartialKeys(named)), ([table]) => table!);
   const references = Map.groupBy(await db.rows(selectReferences(named)), ([table]) => table!);
@@ -99,7 +99,7 @@ SELECT named.name, c.relkind,
  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')`;
 
 /** The triggers of a view whose type has the bit 64 are INSTEAD OF, and take any column. */
-const selectColumns = (named: Sql): Sql => sql`
+const selectOwnersColumns = (named: Sql): Sql => sql`
 SELECT named.name, a.attname, format_type(base.type, base.modifier),
        (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder)::text FROM pg_enum e WHERE e.enumtypid = base.type),
        a.attnotnull OR base.is_required, a.atthasdef OR a.attidentity <> '' OR base.has_default,

@@ -18,10 +18,10 @@ import type {
 export const canonical = memoizedBy((checked: Checked): Checked => spelling(checked, true, new Map()));
 
 /** Equal for parts of canonical conditions that mean the same. A part is printed once, however deep it lies. */
-export const keyOf = memoizedBy((node: object): string => {
+export const canonicalKey = memoizedBy((node: object): string => {
   const { kind, op, items, left, right } = node as Partial<CheckedCompare> & { readonly items?: readonly Checked[] };
-  if (items !== undefined) return `${kind}(${items.map(keyOf)})`;
-  if (left !== undefined) return `${keyOf(left)} ${op} ${keyOf(right!)}`;
+  if (items !== undefined) return `${kind}(${items.map(canonicalKey)})`;
+  if (left !== undefined) return `${canonicalKey(left)} ${op} ${canonicalKey(right!)}`;
   // A path has one `nullable`, which follows from the rest of it.
   return JSON.stringify(node, (key, value: unknown) => (key === 'span' || key === 'nullable' ? undefined : value));
 });
@@ -95,7 +95,7 @@ function ofBool(compare: CheckedCompare): CheckedCompare {
 
 function comesFirst(a: CheckedOperand, b: CheckedOperand): boolean {
   const [x, y] = [SIDES.indexOf(a.kind), SIDES.indexOf(b.kind)];
-  return x === y ? keyOf(a) < keyOf(b) : x < y;
+  return x === y ? canonicalKey(a) < canonicalKey(b) : x < y;
 }
 
 /** `@record.team.id` is `@record.team`: a foreign key leads to a record. */

@@ -28,7 +28,7 @@ import {
   type Related,
   type RequestOperand,
   type Row,
-  type Scope,
+  type RowScope,
   type ToManyPath,
   type Verdict,
 } from '../types.ts';
@@ -333,7 +333,7 @@ class Evaluation {
     return at;
   }
 
-  #root(scope: Scope, variables: BoundRows): FoundRow {
+  #root(scope: RowScope, variables: BoundRows): FoundRow {
     const { record, isWritten = false, next = record } = this.#situation;
     switch (scope.kind) {
       case 'record':

@@ -12,7 +12,7 @@ import type {
   CountOperand,
   Need,
   RequestOperand,
-  Scope,
+  RowScope,
 } from '../types.ts';
 import { operandsOf, partsOf } from '../visit.ts';
 
@@ -50,7 +50,7 @@ export function policyNeedsOf(checked: Checked): PolicyNeeds {
   return { record: listed(place.root), requested };
 }
 
-function treeOf(scope: Scope, { root, requested, variables }: NeedsPlace): NeedTree {
+function treeOf(scope: RowScope, { root, requested, variables }: NeedsPlace): NeedTree {
   switch (scope.kind) {
     case 'record':
     case 'next':

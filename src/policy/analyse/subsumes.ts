@@ -2,7 +2,7 @@
 import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
 import { readsNext } from '../visit.ts';
-import { canonical, keyOf } from './canonical.ts';
+import { canonical, canonicalKey } from './canonical.ts';
 
 /**
  * True only if `a` allows everything that `b` allows. Sound and incomplete: `false` means that it
@@ -28,7 +28,7 @@ export class ImplicationProof {
   /** True if `a` is true wherever `b` is. Both are canonical. The proof is sound and incomplete, as above. */
   implies(b: Checked, a: Checked): boolean {
     if (--this.#steps < 0) return false;
-    if (keyOf(a) === keyOf(b)) return true;
+    if (canonicalKey(a) === canonicalKey(b)) return true;
     if (b.kind === 'const') return !b.value || (a.kind === 'const' && a.value);
     if (a.kind === 'const') return a.value;
     if (b.kind === 'or') return b.items.every((item) => this.implies(item, a));
@@ -42,11 +42,11 @@ export class ImplicationProof {
     if (a.kind === 'quantified' && b.kind === 'quantified') return this.#quantified(b, a);
     if (b.kind !== 'compare') return false;
     if (a.kind === 'is null') return a.negated && [b.left, b.right].some((side) => this.#isPresent(b, side, a.operand));
-    return a.kind === 'compare' && keyOf(a.left) === keyOf(b.left) && narrower(b, a);
+    return a.kind === 'compare' && canonicalKey(a.left) === canonicalKey(b.left) && narrower(b, a);
   }
 
   #quantified(b: CheckedQuantified, a: CheckedQuantified): boolean {
-    if (a.quantifier !== b.quantifier || keyOf(a.path) !== keyOf(b.path)) return false;
+    if (a.quantifier !== b.quantifier || canonicalKey(a.path) !== canonicalKey(b.path)) return false;
     // `none` reverses the implication, and a condition that is not true may be unknown.
     return a.quantifier !== 'none' && this.implies(b.condition, a.condition);
   }
@@ -54,7 +54,7 @@ export class ImplicationProof {
   /** A true comparison has two present sides, except for list tests that an empty list settles. */
   #isPresent({ op }: CheckedCompare, side: object, operand: object): boolean {
     const { family, negative } = OPERATORS[op];
-    return !(family === 'list' && negative) && keyOf(side) === keyOf(operand);
+    return !(family === 'list' && negative) && canonicalKey(side) === canonicalKey(operand);
   }
 }
 

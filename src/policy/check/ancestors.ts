@@ -2,13 +2,13 @@
 import { inDialect } from '../../../grammar/filter-roots.ts';
 import { replacing } from '../../../grammar/policy-error.ts';
 import { ancestorsOfRecord } from '../../../grammar/read-tokens.ts';
-import type { Ancestors, Dialect } from '../../../grammar/syntax.ts';
-import type { BelongsTo, CatalogCollection, CatalogRelation } from '../types.ts';
-import { type Named, type Place, type RecordStart, recordStart, type ToMany } from './place.ts';
+import type { AncestorsCall, Dialect } from '../../../grammar/syntax.ts';
+import type { CatalogBelongsTo, CatalogCollection, CatalogRelation } from '../types.ts';
+import { type CheckerPlace, type Named, type RecordStart, recordStart, type ToMany } from './place.ts';
 import { resolve } from './resolve.ts';
 import { findRelation, relationNames, reportUnknownName } from './unknown-names.ts';
 
-export function resolveAncestors(ancestors: Ancestors, place: Place): ToMany | undefined {
+export function resolveAncestors(ancestors: AncestorsCall, place: CheckerPlace): ToMany | undefined {
   const { path, span } = ancestors;
   const named = resolve(path, place);
   const start = named && startOf(named, ancestors, place);
@@ -19,7 +19,7 @@ export function resolveAncestors(ancestors: Ancestors, place: Place): ToMany | u
   return { kind: 'to many', path: { scope, collection, steps, from: at, relation: above, span }, used: 0 };
 }
 
-function startOf(named: Named, { path, by }: Ancestors, place: Place): RecordStart | undefined {
+function startOf(named: Named, { path, by }: AncestorsCall, place: CheckerPlace): RecordStart | undefined {
   const isSingle = named.kind !== 'to many' && named.kind !== 'query';
   const start = isSingle ? recordStart(named) : undefined;
   if (start === undefined) {
@@ -33,14 +33,14 @@ function startOf(named: Named, { path, by }: Ancestors, place: Place): RecordSta
   return isRoot && start.steps.length === 0 ? place.report(ancestorsOfRecord(right, path.span)) : start;
 }
 
-const dialectOf = ({ params }: Place): Dialect => (params === undefined ? 'policy' : 'filter');
+const dialectOf = ({ params }: CheckerPlace): Dialect => (params === undefined ? 'policy' : 'filter');
 
 const leadsBack =
   ({ name }: CatalogCollection) =>
-  (relation: CatalogRelation): relation is BelongsTo =>
+  (relation: CatalogRelation): relation is CatalogBelongsTo =>
     relation.kind === 'belongs_to' && relation.collection === name;
 
-function followed({ by }: Ancestors, { at }: RecordStart, place: Place): BelongsTo | undefined {
+function followed({ by }: AncestorsCall, { at }: RecordStart, place: CheckerPlace): CatalogBelongsTo | undefined {
   const collection = place.catalog.collections.get(at)!;
   const found = findRelation(collection, by.name);
   const isRight = leadsBack(collection);

@@ -5,8 +5,7 @@ import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
 import { CHANGE_CALLS, isChangeCall } from '../../../grammar/tokens.ts';
 import { type CatalogCollection, type CheckedChanged, type Member, STAMPS } from '../types.ts';
 import { memberName } from '../visit.ts';
-import type { CheckIssue, Place } from './place.ts';
-
+import type { CheckerPlace, CheckIssue } from './place.ts';
 import { findRelation, membersNamed, relationNames } from './unknown-names.ts';
 
 /** A caller's write never sets these. */
@@ -16,7 +15,7 @@ const [, CHANGED_ONLY] = CHANGE_CALLS;
 
 export const isChange = ({ name }: Call): boolean => isChangeCall(name.name);
 
-export function checkChange(call: Call, place: Place): CheckedChanged | undefined {
+export function checkChange(call: Call, place: CheckerPlace): CheckedChanged | undefined {
   const { name, args, span } = call;
   const collection = place.catalog.collections.get(place.collection);
   if (place.isBody || collection === undefined) return place.report(inBody(call));
@@ -49,7 +48,7 @@ function changeableMembers({ fields, relations }: CatalogCollection): readonly M
 interface Argument {
   readonly call: Call;
   readonly collection: CatalogCollection;
-  readonly place: Place;
+  readonly place: CheckerPlace;
 }
 
 function changedMember(argument: Operand, { call, collection, place }: Argument): Member | undefined {
@@ -83,7 +82,7 @@ function inBody({ name, span }: Call): CheckIssue {
   return { code: 'condition_scope', message, span };
 }
 
-function misplacedChange({ name, span }: Call, { action }: Place): CheckIssue {
+function misplacedChange({ name, span }: Call, { action }: CheckerPlace): CheckIssue {
   const message = `\`${name.name}\` in a rule for ${action}; only update has a record before and after`;
   return { code: 'change_misplaced', message, span };
 }

@@ -5,15 +5,15 @@ import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 import type {
   Call,
   Compare,
-  Count,
+  CountCall,
   Elements,
   Expr,
-  IsNull,
+  IsNullTest,
   Name,
   Operand,
   Path,
   Quantified,
-  Truth,
+  TruthLiteral,
 } from '../../../grammar/syntax.ts';
 import { equal, equalityOf } from '../operators.ts';
 import { isTruth } from '../scalar-types.ts';
@@ -24,7 +24,7 @@ import { checkChange, isChange } from './changed.ts';
 import { checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter, unknownCondition, wrongArguments } from './condition-calls.ts';
 import { paramOf, readAsGiven } from './params.ts';
-import { type Bound, boundTo, type CheckIssue, type Place } from './place.ts';
+import { type Bound, boundTo, type CheckerPlace, type CheckIssue } from './place.ts';
 import { withProvenFixes } from './proven-fixes.ts';
 import { mayBeAbsent, resolve } from './resolve.ts';
 import type { Comparing } from './sides.ts';
@@ -38,7 +38,7 @@ export interface CheckResult {
 }
 
 /** The checked tree of an expression without syntax errors. */
-export function check(expr: Expr, context: CheckContext): CheckResult {
+export function checkExpr(expr: Expr, context: CheckContext): CheckResult {
   const result = checkTree(expr, context, NO_OPERANDS);
   return result.issues.length === 0 ? result : { ...result, issues: helpfulFixes(result.issues, context) };
 }
@@ -132,7 +132,7 @@ class Checker {
     }
   }
 
-  #place(variables: Variables): Place {
+  #place(variables: Variables): CheckerPlace {
     const { catalog, collection, action, params, onUnknown } = this.#context;
     const isBody = this.#context.parameters !== undefined;
     const report = (issue: CheckIssue): undefined => this.#report(issue);
@@ -170,7 +170,7 @@ class Checker {
     return checkCompare(expr, this.#comparing(variables));
   }
 
-  #isNull({ operand, negated, span }: IsNull, variables: Variables): Checked | undefined {
+  #isNull({ operand, negated, span }: IsNullTest, variables: Variables): Checked | undefined {
     if (this.#isFull() || this.#broken.has(operand)) return undefined;
     if (operand.kind === 'param') {
       const param = paramOf(operand, this.#place(variables));
@@ -234,7 +234,7 @@ class Checker {
     return checked;
   }
 
-  #truth({ operand, span }: Truth, variables: Variables): Checked | undefined {
+  #truth({ operand, span }: TruthLiteral, variables: Variables): Checked | undefined {
     if (operand.kind === 'bool') return { kind: 'const', value: operand.value, span };
     if (this.#isFull() || this.#broken.has(operand)) return undefined;
     const truth = { kind: 'bool', value: true, span } as const;
@@ -279,7 +279,7 @@ class Checker {
   }
 
   /** Without a condition every element counts. */
-  #count({ path, variable, condition, span }: Count, variables: Variables): CountOperand | undefined {
+  #count({ path, variable, condition, span }: CountCall, variables: Variables): CountOperand | undefined {
     const taken = variable !== undefined && variables.has(variable.name);
     if (taken) this.#report(shadowing(variable, variables));
     const toMany = this.#broken.has(path) ? undefined : this.#toMany(path, variables);

@@ -9,7 +9,7 @@ import { type Catalog, type CheckedOperand, idOf, type NamedCondition, type Para
 import { ofCaller } from '../visit.ts';
 import { readLiteral } from './literals.ts';
 import { readAs } from './params.ts';
-import { type BoundParameter, type CheckIssue, type Place, recordStart } from './place.ts';
+import { type BoundParameter, type CheckerPlace, type CheckIssue, recordStart } from './place.ts';
 import { resolve } from './resolve.ts';
 import { nowOperand } from './sides.ts';
 import { sizeOf } from './size.ts';
@@ -112,7 +112,7 @@ export function unboundParameter({ name, type }: Parameter): BoundParameter {
 
 // ---------------------------------------------------------------- arguments
 
-export function bindArgument(parameter: Parameter, argument: Operand, place: Place): BoundParameter | undefined {
+export function bindArgument(parameter: Parameter, argument: Operand, place: CheckerPlace): BoundParameter | undefined {
   switch (argument.kind) {
     case 'path':
       return bindPath(parameter, argument, place);
@@ -148,7 +148,7 @@ const argumentOf = (operand: CheckedOperand): BoundParameter => ({ kind: 'parame
 function bindPath(
   parameter: Parameter,
   path: Extract<Operand, { kind: 'path' }>,
-  place: Place,
+  place: CheckerPlace,
 ): BoundParameter | undefined {
   const named = resolve(path, place);
   if (named === undefined) return undefined;

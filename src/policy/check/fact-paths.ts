@@ -3,10 +3,10 @@ import type { Path } from '../../../grammar/syntax.ts';
 import { REQUEST_FACTS } from '../request/request-facts.ts';
 import type { RequestOperand } from '../types.ts';
 import { UTC } from '../values.ts';
-import type { Place } from './place.ts';
+import type { CheckerPlace } from './place.ts';
 
 /** `@request.ip`, `@now.hour`. */
-export function requestFact(path: Path, place: Place): RequestOperand | undefined {
+export function requestFact(path: Path, place: CheckerPlace): RequestOperand | undefined {
   const [first, next] = path.steps;
   const name = `${path.root}.${first!.name}`;
   const { type, isLocal } = REQUEST_FACTS.get(name)!;

@@ -48,12 +48,12 @@ export function boundedByField(compare: CheckedCompare): Bounded | undefined {
   return decided && { ...decided, fact: factOf(field), by: 'bounds' };
 }
 
-type Decided = Omit<Bounded, 'fact'>;
+type DecidedBound = Omit<Bounded, 'fact'>;
 
 const limitsIn = ({ value }: LiteralOperand): readonly Limit[] =>
   (Array.isArray(value) ? value : [value]).filter((each): each is Limit => typeof each !== 'boolean');
 
-function ofEnum(op: CheckedCompare['op'], literal: LiteralOperand, names: readonly Limit[]): Decided | undefined {
+function ofEnum(op: CheckedCompare['op'], literal: LiteralOperand, names: readonly Limit[]): DecidedBound | undefined {
   const operator = OPERATORS[op];
   const values = limitsIn(literal);
   const isOneOf = names.some((name) => values.includes(name));
@@ -69,7 +69,7 @@ const enumFact = (names: readonly Limit[]): string =>
 const isInBounds = (value: Limit, { min, max, type }: FieldLimits): boolean =>
   (min === undefined || rank(value, min, type) >= 0) && (max === undefined || rank(value, max, type) <= 0);
 
-function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
+function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): DecidedBound | undefined {
   const operator = OPERATORS[op];
   const values = limitsIn(literal);
   const { min, max } = limits;
@@ -87,7 +87,7 @@ function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: Fiel
 }
 
 /** Strings are bounded in their length, in code points. */
-function ofLength(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
+function ofLength(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): DecidedBound | undefined {
   const operator = OPERATORS[op];
   const lengths = limitsIn(literal).map((value) => [...String(value)].length);
   const isOneOf = lengths.some((length) => isInBounds(length, limits));

@@ -3,7 +3,7 @@
  * datetime or an id, nothing else.
  */
 import { replacing } from '../../../grammar/policy-error.ts';
-import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
+import type { Bool, List, NumeralLiteral, TextLiteral } from '../../../grammar/syntax.ts';
 import {
   describeType,
   gridOf,
@@ -19,7 +19,7 @@ import type { LiteralOperand, ValueType } from '../types.ts';
 import { plainNumeral, type Scalar, withoutTrailingZeros } from '../values.ts';
 import type { CheckIssue } from './place.ts';
 
-export type Literal = Text | Numeral | Bool;
+export type Literal = TextLiteral | NumeralLiteral | Bool;
 interface LiteralRead {
   readonly value: Scalar;
   readonly type: ValueType;
@@ -41,7 +41,7 @@ function isHeldExactly(source: string, value: number): boolean {
   return !Number.isInteger(value) || normalised(source) === normalised(BigInt(value).toString());
 }
 
-function readNumber({ source }: Numeral): LiteralRead {
+function readNumber({ source }: NumeralLiteral): LiteralRead {
   const value = Number(source) + 0;
   const held = isHeldExactly(source, value);
   const type = held && Number.isSafeInteger(value) ? 'int' : 'float';
@@ -78,7 +78,7 @@ function retyped(literal: Literal, type: ValueType): string | undefined {
 }
 
 function malformedLiteral(
-  { value, span }: Text,
+  { value, span }: TextLiteral,
   type: ValueType,
   { code, expected, corrected }: LiteralForm,
 ): CheckIssue {

@@ -36,7 +36,7 @@ export function outcomes(checked: Checked, assumed: Partial<Assumed> = {}): Outc
 function outcomesOf(checked: Checked, assumed: Assumed): Outcomes {
   switch (checked.kind) {
     case 'const':
-      return only(checked.value);
+      return onlyOutcome(checked.value);
     case 'and':
       return checked.items.map((item) => outcomesOf(item, assumed)).reduce(both);
     case 'or':
@@ -44,7 +44,7 @@ function outcomesOf(checked: Checked, assumed: Assumed): Outcomes {
     case 'not':
       return negate(outcomesOf(checked.item, assumed));
     case 'is null':
-      if (assumed.isAbsent(checked.operand)) return only(!checked.negated);
+      if (assumed.isAbsent(checked.operand)) return onlyOutcome(!checked.negated);
       return ofIsNull(checked.operand, checked.negated);
     case 'compare':
       return outcomesOfCompare(checked, assumed);
@@ -73,18 +73,18 @@ const isNullable = (operand: CheckedOperand): boolean => 'nullable' in operand &
 
 function ofIsNull(operand: CheckedOperand, negated: boolean): Outcomes {
   if (isNullable(operand)) return CAN_BE_TRUE | CAN_BE_FALSE;
-  return only(negated);
+  return onlyOutcome(negated);
 }
 
-const only = (result: boolean): Outcomes => (result ? CAN_BE_TRUE : CAN_BE_FALSE);
+const onlyOutcome = (result: boolean): Outcomes => (result ? CAN_BE_TRUE : CAN_BE_FALSE);
 
 function outcomesOfCompare(compare: CheckedCompare, { isAbsent, decide, isBounded }: Assumed): Outcomes {
   const { op, left, right } = compare;
   const decided = decide?.(compare);
-  if (decided !== undefined) return only(decided);
+  if (decided !== undefined) return onlyOutcome(decided);
   const empty = right.kind === 'literal' && right.list && literalValues(right).length === 0;
   const operator = OPERATORS[op];
-  if (empty && operator.family === 'list') return only(operator.negative === true);
+  if (empty && operator.family === 'list') return onlyOutcome(operator.negative === true);
   // An empty list does not contain an absent value either.
   const isList = left.kind === 'column' && elementOf(left.type) !== undefined;
   if (isAbsent(left) || isAbsent(right)) return isList ? CAN_BE_UNKNOWN | CAN_BE_FALSE : CAN_BE_UNKNOWN;
@@ -113,18 +113,18 @@ function ofPresentSides({ op, left, right }: CheckedCompare): Outcomes {
   const grid = gridOf(left.type);
   if (grid !== undefined && typeof right.value === 'string') {
     const test = gridTest(grid, op, right.value);
-    if (typeof test === 'boolean') return only(test);
+    if (typeof test === 'boolean') return onlyOutcome(test);
   }
   if (isNumeric(left.type) && typeof right.value === 'number') {
     const test = numberTest(left.type, op, { value: right.value, exact: right.exact as string | undefined });
-    if (typeof test === 'boolean') return only(test);
+    if (typeof test === 'boolean') return onlyOutcome(test);
   }
   return CAN_BE_TRUE | CAN_BE_FALSE;
 }
 
 function ofLiterals(op: CheckedCompare['op'], left: LiteralOperand, right: LiteralOperand): Outcomes {
   if (left.exact !== undefined || right.exact !== undefined) return CAN_BE_TRUE | CAN_BE_FALSE;
-  return only(OPERATORS[op].holds(left.value as string, right.value as string, left.type));
+  return onlyOutcome(OPERATORS[op].holds(left.value as string, right.value as string, left.type));
 }
 
 function sameColumn(left: CheckedOperand, right: CheckedOperand): boolean {

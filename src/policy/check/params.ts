@@ -1,12 +1,12 @@
 /** The params of a filter: `$name` takes the type of the other side, or of its own value if that side has no type. */
-import type { Param } from '../../../grammar/syntax.ts';
+import type { ParamOperand } from '../../../grammar/syntax.ts';
 import { isWhole } from '../scalar-types.ts';
 import type { RequestOperand, ValueType } from '../types.ts';
 import { InexactNumeral } from '../values.ts';
-import type { Place, QueryName } from './place.ts';
+import type { CheckerPlace, QueryName } from './place.ts';
 import { reportUnknownName } from './unknown-names.ts';
 
-export function paramOf({ name, span }: Param, place: Place): QueryName | undefined {
+export function paramOf({ name, span }: ParamOperand, place: CheckerPlace): QueryName | undefined {
   const { params = {} } = place;
   if (Object.hasOwn(params, name)) return { kind: 'query', source: 'param', name, given: params[name], span };
   const names = Object.keys(params).map((each) => `$${each}`);

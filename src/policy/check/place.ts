@@ -66,7 +66,7 @@ function recordOfColumn({ scope, collection, steps, column, nullable }: ColumnOp
 }
 
 /** The place of a path: the names that it may use. */
-export interface Place {
+export interface CheckerPlace {
   readonly catalog: Catalog;
   readonly collection: string;
   readonly action: Action;

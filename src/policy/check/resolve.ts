@@ -6,16 +6,16 @@ import { overNames } from '../../../grammar/limits.ts';
 import type { Name, Path } from '../../../grammar/syntax.ts';
 import { elementOf } from '../scalar-types.ts';
 import {
-  type BelongsTo,
+  type CatalogBelongsTo,
   type CatalogCollection,
   type CatalogField,
+  type CatalogManyToMany,
   type ColumnOperand,
   type HasMany,
   idOf,
   isToMany,
-  type ManyToMany,
   type RequestOperand,
-  type Scope,
+  type RowScope,
   SESSION_FACTS,
   type ToManyPath,
   type ToOneStep,
@@ -26,9 +26,9 @@ import { requestFact } from './fact-paths.ts';
 import type {
   BoundElement,
   BoundParameter,
+  CheckerPlace,
   CheckIssue,
   Named,
-  Place,
   QueryName,
   RecordStart,
   ToMany,
@@ -52,7 +52,7 @@ export const CALLER: ReadonlyMap<string, ValueType> = new Map<string, ValueType>
   ...SESSION_FACTS,
 ]);
 
-export function resolve(path: Path, place: Place): Named | undefined {
+export function resolve(path: Path, place: CheckerPlace): Named | undefined {
   if (place.isBody && isOfRecord(path)) return place.report(recordInBody(path));
   switch (path.root) {
     case 'auth':
@@ -77,7 +77,7 @@ export function resolve(path: Path, place: Place): Named | undefined {
 }
 
 /** An element of a list is a value. */
-function elementPath({ unique, type }: BoundElement, path: Path, place: Place): ColumnOperand | undefined {
+function elementPath({ unique, type }: BoundElement, path: Path, place: CheckerPlace): ColumnOperand | undefined {
   const [first] = path.steps;
   if (first !== undefined) return place.report(valueWalked(path.variable!, path));
   const scope = { kind: 'variable', name: unique } as const;
@@ -100,7 +100,7 @@ function recordInBody({ root, span }: Path): CheckIssue {
   return { code: 'condition_scope', message, span };
 }
 
-function parameterPath(bound: BoundParameter, path: Path, place: Place): Named | undefined {
+function parameterPath(bound: BoundParameter, path: Path, place: CheckerPlace): Named | undefined {
   const { name } = path.variable!;
   const [first] = path.steps;
   if (first === undefined) return { ...bound.operand, span: path.span };
@@ -117,7 +117,7 @@ function parameterPath(bound: BoundParameter, path: Path, place: Place): Named |
 
 // ---------------------------------------------------------------- the request
 
-function oneStep(path: Path, what: string, place: Place): Name | undefined {
+function oneStep(path: Path, what: string, place: CheckerPlace): Name | undefined {
   const [name, next] = path.steps;
   if (next === undefined) return name;
   const message = `${what} is not walked; nothing may follow \`${name!.name}\``;
@@ -125,7 +125,7 @@ function oneStep(path: Path, what: string, place: Place): Name | undefined {
 }
 
 /** The caller's own to-many relations are reached from the caller's id. */
-function callerRelation(path: Path, place: Place): ToMany | undefined {
+function callerRelation(path: Path, place: CheckerPlace): ToMany | undefined {
   const relation = place.catalog.collections.get('users')?.relations.get(path.steps[0]!.name);
   if (relation === undefined || !isToMany(relation)) return undefined;
   const span = { ...path.span, end: path.steps[0]!.span.end };
@@ -134,7 +134,7 @@ function callerRelation(path: Path, place: Place): ToMany | undefined {
   return { kind: 'to many', path: { scope, collection: 'users', steps: [], from: 'users', relation, span }, used: 1 };
 }
 
-function callerField(path: Path, place: Place): RequestOperand | ToMany | undefined {
+function callerField(path: Path, place: CheckerPlace): RequestOperand | ToMany | undefined {
   const toMany = callerRelation(path, place);
   if (toMany !== undefined) return toMany;
   const name = oneStep(path, '`@request.auth`', place);
@@ -154,7 +154,7 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
 function heldMember(
   request: Omit<RequestOperand, 'type' | 'list'>,
   collection: CatalogCollection | undefined,
-  { catalog }: Place,
+  { catalog }: CheckerPlace,
 ): RequestOperand | undefined {
   const field = collection?.fields.get(request.name);
   if (field !== undefined) return { ...request, ...requestedField(field) };
@@ -169,12 +169,12 @@ function requestedField({ type }: CatalogField): Pick<RequestOperand, 'type' | '
   return { type: element ?? type, list: element !== undefined };
 }
 
-function queryName(path: Path, place: Place): QueryName | undefined {
+function queryName(path: Path, place: CheckerPlace): QueryName | undefined {
   const name = oneStep(path, 'a query parameter', place);
   return name && { kind: 'query', source: 'query', name: name.name, span: path.span };
 }
 
-function dataField(path: Path, place: Place): RequestOperand | undefined {
+function dataField(path: Path, place: CheckerPlace): RequestOperand | undefined {
   if (place.action !== 'create' && place.action !== 'update') {
     const message = `\`@request.data\` in a rule for ${place.action}; only create and update have a body`;
     return place.report({ code: 'data_misplaced', message, span: path.span });
@@ -191,7 +191,7 @@ function dataField(path: Path, place: Place): RequestOperand | undefined {
 
 // ---------------------------------------------------------------- records
 
-const startAt = (scope: Scope, collection: string): RecordStart => ({
+const startAt = (scope: RowScope, collection: string): RecordStart => ({
   scope,
   collection,
   steps: [],
@@ -199,7 +199,7 @@ const startAt = (scope: Scope, collection: string): RecordStart => ({
   nullable: false,
 });
 
-function pathRoot(path: Path, place: Place): RecordStart | undefined {
+function pathRoot(path: Path, place: CheckerPlace): RecordStart | undefined {
   switch (path.root) {
     case 'record':
       return startAt({ kind: 'record' }, place.collection);
@@ -210,7 +210,7 @@ function pathRoot(path: Path, place: Place): RecordStart | undefined {
   }
 }
 
-function nextOf(path: Path, place: Place): RecordStart | undefined {
+function nextOf(path: Path, place: CheckerPlace): RecordStart | undefined {
   if (place.action === 'create') return startAt({ kind: 'record' }, place.collection);
   if (place.action === 'update') return startAt({ kind: 'next' }, place.collection);
   const span = { start: path.span.start, end: path.span.start + '@next'.length };
@@ -219,7 +219,7 @@ function nextOf(path: Path, place: Place): RecordStart | undefined {
   return place.report({ code: 'next_misplaced', message, span, suggestion: '@record', fix });
 }
 
-function variableOf(path: Path, place: Place): RecordStart | undefined {
+function variableOf(path: Path, place: CheckerPlace): RecordStart | undefined {
   const variable = path.variable!;
   const bound = place.variables.get(variable.name);
   if (bound?.kind === 'variable') return startAt({ kind: 'variable', name: bound.unique }, bound.collection);
@@ -227,7 +227,7 @@ function variableOf(path: Path, place: Place): RecordStart | undefined {
 }
 
 /** In a filter, a name that is not a variable is a member of the record. */
-function memberPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {
+function memberPath(path: Path, place: CheckerPlace): ColumnOperand | ToMany | undefined {
   const name = path.variable!;
   const steps = [name, ...path.steps];
   const excess = overNames(steps.length, path.span);
@@ -240,12 +240,12 @@ function memberPath(path: Path, place: Place): ColumnOperand | ToMany | undefine
   return found?.kind === 'to many' ? { ...found, used: found.used - 1 } : found;
 }
 
-function recordPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {
+function recordPath(path: Path, place: CheckerPlace): ColumnOperand | ToMany | undefined {
   const start = pathRoot(path, place);
   return start && walked(start, path, place);
 }
 
-function walked(start: RecordStart, path: Path, place: Place): ColumnOperand | ToMany | undefined {
+function walked(start: RecordStart, path: Path, place: CheckerPlace): ColumnOperand | ToMany | undefined {
   const walk = new PathResolver(start, path, place);
   for (const [index, step] of path.steps.entries()) {
     const done = walk.take(step, index);
@@ -258,12 +258,12 @@ function walked(start: RecordStart, path: Path, place: Place): ColumnOperand | T
 class PathResolver {
   readonly #start: RecordStart;
   readonly #path: Path;
-  readonly #place: Place;
+  readonly #place: CheckerPlace;
   readonly #steps: ToOneStep[];
   #at: string;
   #nullable: boolean;
 
-  constructor(start: RecordStart, path: Path, place: Place) {
+  constructor(start: RecordStart, path: Path, place: CheckerPlace) {
     this.#start = start;
     this.#path = path;
     this.#place = place;
@@ -308,7 +308,7 @@ class PathResolver {
       : this.#column({ kind: 'field', field }, field.type, !field.required);
   }
 
-  #belongsTo(relation: BelongsTo): ColumnOperand {
+  #belongsTo(relation: CatalogBelongsTo): ColumnOperand {
     const type = idOf(this.#place.catalog, relation.collection);
     return this.#column({ kind: 'belongs_to', relation }, type, !relation.required);
   }
@@ -328,7 +328,7 @@ class PathResolver {
     };
   }
 
-  #toMany(relation: HasMany | ManyToMany, index: number): ToMany {
+  #toMany(relation: HasMany | CatalogManyToMany, index: number): ToMany {
     const { scope, collection } = this.#start;
     const span = { ...this.#path.span, end: this.#path.steps[index]!.span.end };
     return {

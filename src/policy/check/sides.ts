@@ -1,16 +1,26 @@
-import type { Compare, Count, Elements, List, Now, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
+import type {
+  Compare,
+  CountCall,
+  Elements,
+  List,
+  NowReference,
+  NullLiteral,
+  Operand,
+  Path,
+  Span,
+} from '../../../grammar/syntax.ts';
 import type { Catalog, CheckedOperand, CountOperand, NowOperand, RequestOperand } from '../types.ts';
 import { UTC } from '../values.ts';
 import { resolveAncestors } from './ancestors.ts';
 import type { Literal } from './literals.ts';
 import { paramOf } from './params.ts';
-import type { Place, QueryName, ToMany } from './place.ts';
+import type { CheckerPlace, QueryName, ToMany } from './place.ts';
 import { resolve } from './resolve.ts';
 
-export interface Comparing extends Place {
+export interface Comparing extends CheckerPlace {
   readonly text: string;
   freshName(name: string): string;
-  count(count: Count): CountOperand | undefined;
+  count(count: CountCall): CountOperand | undefined;
 }
 
 /** A side before its type is settled: only `fixed` and `held` are typed. */
@@ -21,7 +31,7 @@ export type Side =
   | { readonly kind: 'query'; readonly query: QueryName; readonly span: Span }
   | { readonly kind: 'literal'; readonly literal: Literal; readonly span: Span }
   | { readonly kind: 'list'; readonly list: List; readonly span: Span }
-  | { readonly kind: 'null'; readonly literal: Null; readonly span: Span }
+  | { readonly kind: 'null'; readonly literal: NullLiteral; readonly span: Span }
   | { readonly kind: 'to many'; readonly relation: ToMany; readonly path: Elements; readonly span: Span };
 export type ScalarSide = Extract<Side, { kind: 'fixed' | 'query' | 'literal' }>;
 
@@ -62,7 +72,10 @@ export function sideOf(operand: Operand, at: Comparing): Side | undefined {
   }
 }
 
-export const nowOperand = ({ isDay, seconds, span }: Now, { timezone }: Pick<Catalog, 'timezone'>): NowOperand =>
+export const nowOperand = (
+  { isDay, seconds, span }: NowReference,
+  { timezone }: Pick<Catalog, 'timezone'>,
+): NowOperand =>
   isDay
     ? { kind: 'now', seconds, type: 'date', zone: timezone ?? UTC, span }
     : { kind: 'now', seconds, type: 'datetime', span };

@@ -11,7 +11,7 @@ import {
   type KnownNames,
   type NamedCondition,
 } from '../types.ts';
-import type { CheckIssue, Place } from './place.ts';
+import type { CheckerPlace, CheckIssue } from './place.ts';
 
 interface Unknown {
   readonly name: Name;
@@ -22,7 +22,10 @@ interface Unknown {
   readonly code?: string;
 }
 
-export function reportUnknownName({ name, where, names, of, code = 'name_unknown' }: Unknown, place: Place): undefined {
+export function reportUnknownName(
+  { name, where, names, of, code = 'name_unknown' }: Unknown,
+  place: CheckerPlace,
+): undefined {
   const known = [...names];
   place.onUnknown?.(name.name, membersNamed(known, of));
   const near = nearest(name.name, known);
@@ -75,7 +78,7 @@ function memberNamed(name: string, of: CatalogCollection | undefined): KnownName
   return { kind: 'relation', type: `one of \`${collection}\``, walksTo: collection };
 }
 
-function variablesOf(place: Place): KnownNames {
+function variablesOf(place: CheckerPlace): KnownNames {
   const known = [...place.variables].map(([name, bound]): readonly [string, KnownName] => {
     if (bound.kind === 'element') return [name, { kind: 'variable', type: describeType(bound.type) }];
     const walksTo = bound.kind === 'variable' ? bound.collection : bound.record?.at;
@@ -98,7 +101,7 @@ const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A bare word is a variable, a field without `@record.`, a root without `@`, or a string without quotes. */
-export function unknownVariable(path: Path, place: Place): undefined {
+export function unknownVariable(path: Path, place: CheckerPlace): undefined {
   const { name, span } = path.variable!;
   place.onUnknown?.(name, variablesOf(place));
   const root = ROOT_WORDS.get(name);
@@ -124,13 +127,13 @@ export function unknownVariable(path: Path, place: Place): undefined {
 }
 
 /** A literal, or a name that may be one without its quotes. */
-function isConstantOperand(operand: Operand | undefined, { variables }: Place): boolean {
+function isConstantOperand(operand: Operand | undefined, { variables }: CheckerPlace): boolean {
   if (operand?.kind !== 'path') return operand !== undefined;
   return operand.root === 'variable' && operand.steps.length === 0 && !variables.has(operand.variable!.name);
 }
 
 /** A name that is in the record of a variable, or else near one; the innermost variable first. */
-function memberOfVariable(name: string, place: Place): string | undefined {
+function memberOfVariable(name: string, place: CheckerPlace): string | undefined {
   const exact = innermostWith(name, place);
   if (exact !== undefined) return `${exact}.${name}`;
   const collection = place.catalog.collections.get(place.collection);
@@ -142,14 +145,14 @@ function memberOfVariable(name: string, place: Place): string | undefined {
   return undefined;
 }
 
-function memberOfRecord(name: string, place: Place): string | undefined {
+function memberOfRecord(name: string, place: CheckerPlace): string | undefined {
   const collection = place.catalog.collections.get(place.collection);
   const names = collection === undefined || place.isBody ? [] : namesOf(collection);
   const found = names.includes(name) ? name : nearest(name, names);
   return found === undefined ? undefined : `@record.${found}`;
 }
 
-function nothingNamed({ name, span }: Name, place: Place): CheckIssue {
+function nothingNamed({ name, span }: Name, place: CheckerPlace): CheckIssue {
   const [innermost] = membersOfVariables(place);
   const root = place.isBody ? 'a parameter, `@request`' : '`@record`, `@next`, `@request`';
   const starts = `${root} or the variable of a quantifier`;
@@ -163,7 +166,7 @@ function nothingNamed({ name, span }: Name, place: Place): CheckIssue {
 }
 
 /** The first name of a path in a filter: a variable, or a member of the record. */
-export function unknownMember(path: Path, place: Place): undefined {
+export function unknownMember(path: Path, place: CheckerPlace): undefined {
   const { name, span } = path.variable!;
   const collection = place.catalog.collections.get(place.collection);
   const members = collection === undefined ? [] : namesOf(collection);
@@ -197,13 +200,13 @@ function unquoted({ name, span }: Name, found = `unknown name \`${name}\``): Che
 }
 
 /** The innermost variable whose record has the name. */
-function innermostWith(name: string | undefined, place: Place): string | undefined {
+function innermostWith(name: string | undefined, place: CheckerPlace): string | undefined {
   if (name === undefined) return undefined;
   return membersOfVariables(place).find(([, names]) => names.includes(name))?.[0];
 }
 
 /** Each variable with the names of its record, the innermost first. */
-function membersOfVariables(place: Place): readonly (readonly [string, readonly string[]])[] {
+function membersOfVariables(place: CheckerPlace): readonly (readonly [string, readonly string[]])[] {
   return [...place.variables].reverse().flatMap(([variable, bound]) => {
     const of = bound.kind === 'variable' ? bound.collection : bound.kind === 'element' ? undefined : bound.record?.at;
     const collection = of === undefined ? undefined : place.catalog.collections.get(of);

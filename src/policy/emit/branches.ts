@@ -12,7 +12,7 @@ import { keyCountOf } from '../hoisting.ts';
 import { and } from '../lower/simplify.ts';
 import { conjunctsOf } from '../visit.ts';
 import type { Printing } from './printing.ts';
-import { POLICY_PLACES, type Values, Where } from './value-places.ts';
+import { POLICY_PLACES, PrintedWhere, type Values } from './value-places.ts';
 import { Printer, whereOf } from './where.ts';
 
 export interface BranchPrinting {
@@ -147,14 +147,14 @@ function partsOfShape(cond: Condition, access: BranchAccess, printing: BranchPri
   const rest = and(parts.filter((part) => part !== access));
   const test = isOneRange && !isId ? access : undefined;
   const isAll = rest.kind === 'const' && rest.value;
-  let printed: Where | undefined;
+  let printed: PrintedWhere | undefined;
   const where = () => {
     if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, isOfFound: true, listed, beside: cond, hasTenant });
     return printed;
   };
   const range = isOneRange ? whereOf(access, { alias, inUnion: false, range: test, hasTenant }) : undefined;
   const found = () =>
-    access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, keysPrinting)!.keys);
+    access.kind === 'test' ? listOf(access) : new PrintedWhere(semiJoinKeys(access, cond, keysPrinting)!.keys);
   const keys = isOneRange ? undefined : found();
   const count = isOneRange ? undefined : keysOfAccess(access);
   return { column, isId, tests, others, count, keys, range, where };
@@ -166,15 +166,15 @@ interface BranchParts {
   readonly tests: readonly ValueTest[];
   readonly others: number;
   readonly count: ((values: Values) => KeyCount | undefined) | undefined;
-  readonly keys: Where | undefined;
-  readonly range: Where | undefined;
+  readonly keys: PrintedWhere | undefined;
+  readonly range: PrintedWhere | undefined;
   /** Printed when it is asked for, once. */
-  where(): Where | undefined;
+  where(): PrintedWhere | undefined;
 }
 interface BranchFilling {
   /** None for a form, whose branches are chosen already. */
   readonly values: Values;
-  print(where: Where): Sql;
+  print(where: PrintedWhere): Sql;
 }
 /** Its SQL is made when it is asked for: often the estimates alone are. */
 class FilledBranch implements Branch {
@@ -233,9 +233,9 @@ class FilledBranch implements Branch {
 const semiJoinKeys = (exists: Exists, cond: Condition, printing: Pick<Printing, 'alias' | 'hasTenant'>) =>
   new Printer(printing).keysOf(exists, cond);
 
-function listOf({ right }: ValueTest): Where {
+function listOf({ right }: ValueTest): PrintedWhere {
   const list = POLICY_PLACES.of(right, true);
-  return new Where(sql`SELECT unnest(${list})`);
+  return new PrintedWhere(sql`SELECT unnest(${list})`);
 }
 
 const columnValues = (test: ValueTest, values: Values): ColumnValues => ({

@@ -181,7 +181,7 @@ class CodeWriter {
       if (right.value.length <= FEW) return this.#oneOfFew(left, right.value);
     }
     const [a, b] = [
-      left.kind === 'count' ? countName(left) : this.#operand(left),
+      left.kind === 'count' ? countVariable(left) : this.#operand(left),
       operator.folds ? this.#folded(right) : this.#operand(right),
     ];
     const holds = operator.js(a, b, left.type);
@@ -194,7 +194,7 @@ class CodeWriter {
   }
 
   #counted(count: CountRef, tested: string): string {
-    const name = countName(count);
+    const name = countVariable(count);
     this.walked.add(name);
     const found = `(${name} = ${this.#count(count.exists)})`;
     return count.beyond ? `(${found} === undefined || ${tested})` : `${found} !== undefined && ${tested}`;
@@ -205,4 +205,4 @@ class CodeWriter {
 const FEW = 4;
 
 const rowName = ({ id }: Source): string => `r${id}`;
-const countName = ({ exists }: CountRef): string => `n${exists.source.id}`;
+const countVariable = ({ exists }: CountRef): string => `n${exists.source.id}`;

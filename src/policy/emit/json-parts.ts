@@ -6,7 +6,7 @@ import { InexactNumeral, own, parseInt53, plainNumeral, type Scalar } from '../v
 const BETWEEN = '\0';
 
 /** The parts of a json field by their paths, such as `size.w`. */
-export const partsOf = (
+export const jsonPartsOf = (
   { name, column }: Pick<CatalogField, 'name' | 'column'>,
   types: Readonly<Record<string, PartType>>,
 ): ReadonlyMap<string, CatalogField> =>

@@ -39,7 +39,7 @@ function boolean(sides: SqlSides, wanted: boolean): Sql | undefined {
   return right.value === wanted ? render(left) : sql`NOT ${render(left)}`;
 }
 
-const ordering =
+const orderingSql =
   (symbol: string) =>
   (sides: SqlSides): Sql =>
     isText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides);
@@ -55,10 +55,10 @@ const equalitySql =
 export const OPERATOR_SQL: Readonly<Record<CompareOp, (sides: SqlSides) => Sql>> = {
   '=': (sides) => boolean(sides, true) ?? equalitySql('=')(sides),
   '!=': (sides) => boolean(sides, false) ?? equalitySql('<>')(sides),
-  '<': ordering('<'),
-  '<=': ordering('<='),
-  '>': ordering('>'),
-  '>=': ordering('>='),
+  '<': orderingSql('<'),
+  '<=': orderingSql('<='),
+  '>': orderingSql('>'),
+  '>=': orderingSql('>='),
   in: ({ left, right, render }) => sql`${render(left)} = ANY(${render(right)})`,
   'not in': ({ left, right, render }) => sql`${render(left)} <> ALL(${render(right)})`,
   // Not LIKE, which would read wildcards in the value.

@@ -18,7 +18,7 @@ export class Tenants {
   /** While `print` prints parts of `cond`, all of `cond` is required. */
   given<T>(cond: Condition, print: () => T): T {
     const around = this.#required;
-    this.#required = new Map([...around, ...valuesIn(cond)]);
+    this.#required = new Map([...around, ...requiredValues(cond)]);
     try {
       return print();
     } finally {
@@ -50,7 +50,7 @@ export class Tenants {
 }
 
 /** The values that the condition requires of id columns of the record. */
-function valuesIn(cond: Condition): RequiredValues {
+function requiredValues(cond: Condition): RequiredValues {
   const found = new Map<string, Value>();
   for (const item of conjunctsOf(cond)) {
     if (item.kind !== 'test' || !isOneValue(item)) continue;

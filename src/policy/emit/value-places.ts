@@ -30,12 +30,12 @@ class Hole {
   }
 }
 
-const TENANT = new Hole(() => undefined);
+const TENANT_HOLE = new Hole(() => undefined);
 /** Names the tenant of the record as a value: every row that the condition reads beside it has the same. */
-export const TENANT_PLACE: Sql = sql`${param('uuid', TENANT)}`;
+export const TENANT_PLACE: Sql = sql`${param('uuid', TENANT_HOLE)}`;
 
 /** A printed condition, whose holes are for the values of one request. */
-export class Where {
+export class PrintedWhere {
   readonly #printed: Sql;
 
   constructor(printed: Sql) {
@@ -44,14 +44,14 @@ export class Where {
 
   /** @param tenant given for a condition that was printed with it */
   fill(values: Values, tenant?: TenantValue): Sql {
-    const read = (hole: Hole): unknown => (hole === TENANT ? tenant : hole.read(values));
+    const read = (hole: Hole): unknown => (hole === TENANT_HOLE ? tenant : hole.read(values));
     return withValues(this.#printed, (value) => (value instanceof Hole ? read(value) : value));
   }
 
   /** For a form: the request that fills it gives the values. */
   placed<Request>(valuesOf: (request: Request) => Values, tenant?: TenantValue): Sql {
     const placeOf = (hole: Hole) =>
-      hole === TENANT ? tenant : new Place((request: Request) => hole.read(valuesOf(request)));
+      hole === TENANT_HOLE ? tenant : new Place((request: Request) => hole.read(valuesOf(request)));
     return withValues(this.#printed, (value) => (value instanceof Hole ? placeOf(value) : value));
   }
 }
@@ -73,7 +73,9 @@ class ValuePlaces {
   of(value: Value, isList: boolean): Sql {
     const element = scalarOf(value.type).sqlType;
     const type = isList ? (`${element}[]` as SqlType) : element;
-    return value.kind === 'literal' ? this.literal(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
+    return value.kind === 'literal'
+      ? this.literal(type, value.value)
+      : sql`${param(type, new Hole(slotReader(value)))}`;
   }
 
   pattern(operand: ConditionOperand): Sql {
@@ -109,7 +111,7 @@ const ADAPT: Readonly<Record<'floor' | 'ceil' | 'whole', (value: number) => numb
   whole: (value) => (Number.isSafeInteger(value) ? value : BEYOND),
 };
 
-export function readerOf({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read'] {
+export function slotReader({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read'] {
   if (adapt === undefined) return (values) => values[slot];
   const change = ADAPT[adapt];
   return (values) => {

@@ -37,26 +37,26 @@ import { and, isSameColumn } from '../lower/simplify.ts';
 import { OPERATORS } from '../operators.ts';
 import { areOfOneForm, elementOf, isTo } from '../scalar-types.ts';
 import { partOfColumn, rowsOf } from '../stored-rows.ts';
-import { type AncestorRelation, type BelongsTo, ELEMENT_VALUE, keyOf, MOST_ANCESTORS } from '../types.ts';
+import { type AncestorRelation, type CatalogBelongsTo, ELEMENT_VALUE, keyOf, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, conjunctsOf, nodesOf, sourcesIn } from '../visit.ts';
 import { OPERATOR_SQL } from './operator-sql.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
-import { FILTER_PLACES, POLICY_PLACES, TENANT_PLACE, Where } from './value-places.ts';
+import { FILTER_PLACES, POLICY_PLACES, PrintedWhere, TENANT_PLACE } from './value-places.ts';
 
-export function whereOf(cond: Condition, printing: Printing): Where {
+export function whereOf(cond: Condition, printing: Printing): PrintedWhere {
   if (printing.byKeys !== undefined && cond.kind === 'exists')
-    return new Where(new Printer(printing).byKeys(cond, printing.byKeys));
+    return new PrintedWhere(new Printer(printing).byKeys(cond, printing.byKeys));
   const printed = new Printer(printing).printBeside(cond, printing.beside ?? cond, printing.inUnion);
-  return new Where(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
+  return new PrintedWhere(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
 
 /** The condition without a column of the record that such a relation test requires; undefined: it has none. */
-export function requiredElement(cond: Condition, printing: Printing): Where | undefined {
+export function requiredElement(cond: Condition, printing: Printing): PrintedWhere | undefined {
   const named = cond.kind === 'exists' && !cond.negated ? namedElementOf(cond) : undefined;
   const first = named && new Printer(printing).element(cond as Exists, named);
-  return first && new Where(first);
+  return first && new PrintedWhere(first);
 }
 
 /** PostgreSQL evaluates a subquery with an OFFSET for each row: it is never hashed, and never joined. */
@@ -375,7 +375,11 @@ export class Printer {
   }
 
   /** The conditions under which the caller may see a row of a chain, and the record above it. */
-  #step({ guard }: Exists, via: BelongsTo, alias: string): { readonly isSeen: readonly Sql[]; readonly rule?: Sql } {
+  #step(
+    { guard }: Exists,
+    via: CatalogBelongsTo,
+    alias: string,
+  ): { readonly isSeen: readonly Sql[]; readonly rule?: Sql } {
     if (guard === undefined) return { isSeen: [] };
     const visibility = this.#requiredVisibility();
     const records = visibility.records(guard.collection);

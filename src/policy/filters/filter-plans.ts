@@ -9,7 +9,7 @@ import { enumMet } from '../check/warnings/enum-values.ts';
 import { type FactsOf, factsOf, isOfOneValue, isValueTest, storedValueOf, type ValueTest } from '../column-facts.ts';
 import type { Condition, Exists } from '../condition.ts';
 import { RECORD, STORED_ROOTS } from '../condition.ts';
-import type { Values, Where } from '../emit/value-places.ts';
+import type { PrintedWhere, Values } from '../emit/value-places.ts';
 import { requiredElement, whereOf } from '../emit/where.ts';
 import { isSeparable } from '../hoisting.ts';
 import { lower } from '../lower/lower.ts';
@@ -126,13 +126,13 @@ class AskedVerdicts implements Visibility {
 
   member(collection: string, member: string): Readable | undefined {
     const rule = this.#visibility.member(collection, member);
-    this.verdicts.push({ collection, member, verdict: verdictOf(rule) });
+    this.verdicts.push({ collection, member, verdict: verdictOfRule(rule) });
     return rule;
   }
 }
 
 /** Without a rule of its own, a member is as readable as its record. */
-const verdictOf = (rule: Readable | undefined): Verdict => rule?.verdict ?? 'allow';
+const verdictOfRule = (rule: Readable | undefined): Verdict => rule?.verdict ?? 'allow';
 
 /**
  * A filter that searches by an index of its own, or is one relation test; or has relation tests beside others; or tests
@@ -212,7 +212,7 @@ export class LoweredFilter {
   readonly #verdicts: readonly AskedVerdict[];
   readonly #dependsOnCaller: boolean;
   /** The key is the alias of the row, whether the tenant is a value, and the text of its time. */
-  readonly #wheres = new Map<string, Where>();
+  readonly #wheres = new Map<string, PrintedWhere>();
 
   constructor(signature: Binding['signature'], cond: Condition, verdicts: readonly AskedVerdict[]) {
     this.signature = signature;
@@ -251,12 +251,12 @@ export class LoweredFilter {
   isFor(visibility: Visibility): boolean {
     return this.#verdicts.every(({ collection, member, verdict }) => {
       const rule = member === undefined ? visibility.records(collection) : visibility.member(collection, member);
-      return verdictOf(rule) === verdict;
+      return verdictOfRule(rule) === verdict;
     });
   }
 
   /** `where` with a test printed as a range, the relation test as a list of keys, or all of them as look-ups. */
-  printed({ range, isLookedUp, ...printed }: PrintedFilter): Where {
+  printed({ range, isLookedUp, ...printed }: PrintedFilter): PrintedWhere {
     const test = range === undefined ? undefined : this.tested.get(range);
     const listed = isLookedUp ? NO_LISTS : undefined;
     const hasTenant = printed.visibility.tenant !== undefined;
@@ -264,29 +264,29 @@ export class LoweredFilter {
   }
 
   /** The conditions without a column of the record that its conjuncts require. */
-  firsts(alias: string, visibility: Visibility): readonly Where[] {
+  firsts(alias: string, visibility: Visibility): readonly PrintedWhere[] {
     const hasTenant = visibility.tenant !== undefined;
     const printing = { alias, inUnion: false, visibility, hasTenant };
     return conjunctsOf(this.cond).flatMap((part) => requiredElement(part, printing) ?? []);
   }
 
   /** The test of the column for one value, as a range. */
-  range(alias: string, column: string, visibility: Visibility): Where {
+  range(alias: string, column: string, visibility: Visibility): PrintedWhere {
     const test = this.tested.get(column)!;
     return whereOf(test, { alias, inUnion: false, visibility, inTime: undefined, range: test });
   }
 
   /** The conjuncts between whose values a column lies. */
-  bounds(alias: string, column: string, visibility: Visibility): readonly Where[] {
+  bounds(alias: string, column: string, visibility: Visibility): readonly PrintedWhere[] {
     return conjunctsOf(this.cond).flatMap((part) =>
       isBoundOf(part, column) ? [whereOf(part, { alias, inUnion: false, visibility })] : [],
     );
   }
 
   /** A text that contains the caller's rules is printed each time. */
-  where(alias: string, visibility: Visibility, inTime?: Sql): Where {
+  where(alias: string, visibility: Visibility, inTime?: Sql): PrintedWhere {
     const hasTenant = visibility.tenant !== undefined;
-    const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility, inTime, hasTenant });
+    const print = (): PrintedWhere => whereOf(this.cond, { alias, inUnion: false, visibility, inTime, hasTenant });
     if (this.#dependsOnCaller) return print();
     const key = `${alias} ${hasTenant} ${inTime === undefined ? '' : inTime.text}`;
     const known = this.#wheres.get(key) ?? print();

@@ -16,9 +16,9 @@ export interface SortPath {
   /** The order is that of the folded copy: `Äpfel`, `apple`, `Zoë`. */
   readonly isFolded?: true;
   /** The order is that of the distance from there, the nearest first. */
-  readonly from?: Place;
+  readonly from?: Degrees;
 }
-interface Place {
+interface Degrees {
   /** Degrees. */
   readonly lat: number;
   readonly lng: number;
@@ -37,7 +37,7 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
   if (text === '') return NO_NAME;
   const isFolded = text.endsWith(FOLDED);
   const colon = text.indexOf(':from');
-  const from = colon < 0 ? undefined : placeOf(text.slice(colon));
+  const from = colon < 0 ? undefined : pointOf(text.slice(colon));
   if (typeof from === 'string') return from;
   const end = from === undefined ? (isFolded ? -FOLDED.length : undefined) : colon;
   const path = toOnePathOf(text.slice(0, end), collection, catalog);
@@ -59,7 +59,7 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
 }
 
 /** A message where the text is not a place on the Earth. */
-function placeOf(text: string): Place | string {
+function pointOf(text: string): Degrees | string {
   const [, lat, lng] = FROM.exec(text)?.map(Number) ?? [];
   if (lat === undefined || lng === undefined) return `\`${text.slice(0, 64)}\`: expected ${FROM_FORM}`;
   if (Math.abs(lat) <= 90 && Math.abs(lng) <= 180) return { lat, lng };

@@ -2,16 +2,16 @@
 import { type ColumnRef, type Condition, type Exists, heldColumn, type Source } from '../condition.ts';
 import { equalityOf } from '../operators.ts';
 import {
-  type BelongsTo,
   type Catalog,
+  type CatalogBelongsTo,
   type CatalogCollection,
   type CatalogField,
+  type CatalogManyToMany,
   type CatalogRelation,
   ELEMENT_VALUE,
   type HasOne,
   idOf,
   keyOf,
-  type ManyToMany,
   type ToManyPath,
   type ValueType,
 } from '../types.ts';
@@ -65,7 +65,7 @@ export function colocation(
   return { colocated: { outer, ...own } };
 }
 
-export function heldKey(relation: HasOne | ManyToMany, { catalog, source }: RowOf): ColumnRef {
+export function heldKey(relation: HasOne | CatalogManyToMany, { catalog, source }: RowOf): ColumnRef {
   const { name, collection, kind } = relation;
   const type = idOf(catalog, collection);
   const nullable = kind === 'has_one';
@@ -112,7 +112,7 @@ export function idColumn(collection: string, { catalog, source }: RowOf): Column
   };
 }
 
-export function belongsToColumn(relation: Omit<BelongsTo, 'kind'>, { catalog, source }: RowOf): ColumnRef {
+export function belongsToColumn(relation: Omit<CatalogBelongsTo, 'kind'>, { catalog, source }: RowOf): ColumnRef {
   const { name, column, collection, required } = relation;
   const type = idOf(catalog, collection);
   return { kind: 'column', source, name, column, type, nullable: !required, selective: true };

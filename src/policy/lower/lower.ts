@@ -18,12 +18,12 @@ import { OPERATORS } from '../operators.ts';
 import { elementOf } from '../scalar-types.ts';
 import type {
   CatalogCollection,
+  CatalogManyToMany,
   ColumnOperand,
   ElementsPath,
   HasOne,
-  ManyToMany,
   Member,
-  Scope,
+  RowScope,
   ToManyPath,
   ToOneStep,
 } from '../types.ts';
@@ -133,7 +133,7 @@ class Lowering {
   }
 
   /** No member of the one record is missing among those of the other. */
-  #sameMembers(relation: ManyToMany, collection: string, place: LoweringPlace): Condition {
+  #sameMembers(relation: CatalogManyToMany, collection: string, place: LoweringPlace): Condition {
     const span = { start: 0, end: 0 };
     const path = { collection, steps: [], from: collection, relation, span } as const;
     const scopes = [{ kind: 'record' }, { kind: 'next' }] as const;
@@ -237,7 +237,7 @@ class Lowering {
     return { id: this.#sources++, state: 'stored' };
   }
 
-  #root(scope: Scope, { variables }: LoweringPlace): Walked {
+  #root(scope: RowScope, { variables }: LoweringPlace): Walked {
     switch (scope.kind) {
       case 'record':
         return { wrap: itself, source: this.#context.roots.record };

@@ -3,7 +3,7 @@
  * conditions on them.
  */
 import type { ColumnRef, Condition, Exists, Roots, SlotValue, Source } from '../condition.ts';
-import type { Catalog, Scope } from '../types.ts';
+import type { Catalog, RowScope } from '../types.ts';
 import type { Visibility } from '../visibility.ts';
 import type { Binding } from './specialise.ts';
 
@@ -32,7 +32,7 @@ export interface Walked {
   readonly wrap: Wrap;
   readonly source: Source;
 }
-export type RequestScope = Extract<Scope, { kind: 'request' }>;
+export type RequestScope = Extract<RowScope, { kind: 'request' }>;
 export interface Reached {
   readonly wrap: Wrap;
   readonly column: ColumnRef;

@@ -79,7 +79,7 @@ function costOf(cond: Condition): number {
 
 /** Takes one step towards fewer items; undefined if there is none. */
 function combine(kind: Kind, items: readonly Condition[]): readonly Condition[] | undefined {
-  const keys = items.map((item) => keyOf(item));
+  const keys = items.map((item) => keyOfCondition(item));
   const known = new Set(keys);
   if (known.size < items.length) return items.filter((_, i) => keys.indexOf(keys[i]!) === i);
   const kept = items.filter((item) => !isAbsorbed(kind, item, known));
@@ -92,7 +92,7 @@ function combine(kind: Kind, items: readonly Condition[]): readonly Condition[] 
 
 /** `a or (a and b)` is `a`, `a and (a or b)` is `a`. */
 function isAbsorbed(kind: Kind, item: Condition, known: ReadonlySet<string>): boolean {
-  return item.kind === other(kind) && item.items.some((part) => known.has(keyOf(part)));
+  return item.kind === other(kind) && item.items.some((part) => known.has(keyOfCondition(part)));
 }
 
 // ---------------------------------------------------------------- walks
@@ -286,19 +286,19 @@ function mergeBounds(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | unde
  * Equal for conditions that say the same of the same rows; the rows that an `exists` binds are
  * named by their depth.
  */
-export function keyOf(cond: Condition, bound: readonly number[] = []): string {
+export function keyOfCondition(cond: Condition, bound: readonly number[] = []): string {
   switch (cond.kind) {
     case 'const':
       return String(cond.value);
     case 'and':
     case 'or':
-      return `${cond.kind}(${cond.items.map((item) => keyOf(item, bound)).join()})`;
+      return `${cond.kind}(${cond.items.map((item) => keyOfCondition(item, bound)).join()})`;
     case 'test':
       return `${cond.negated ? '!' : ''}${cond.op}(${operandKey(cond.left, bound)},${operandKey(cond.right, bound)})`;
     case 'null':
       return `${cond.negated ? '!' : ''}null(${operandKey(cond.column, bound)})`;
     case 'exists': {
-      const inner = keyOf(cond.condition, [...bound, cond.source.id]);
+      const inner = keyOfCondition(cond.condition, [...bound, cond.source.id]);
       return `${cond.negated ? '!' : ''}exists(${existsKey(cond)},${operandKey(cond.key, bound)},${inner})`;
     }
   }
@@ -311,7 +311,7 @@ function operandKey(operand: ConditionOperand, bound: readonly number[] = []): s
   if (operand.kind === 'literal') return JSON.stringify([operand.value, operand.type]);
   if (operand.kind === 'slot') return `$${operand.slot}${operand.adapt ?? ''}`;
   if (operand.kind === 'count')
-    return `count(${keyOf(operand.exists, bound)},${operand.limit ?? ''},${operand.beyond === true})`;
+    return `count(${keyOfCondition(operand.exists, bound)},${operand.limit ?? ''},${operand.beyond === true})`;
   const depth = bound.indexOf(operand.source.id);
   return `${depth < 0 ? `#${operand.source.id}` : `^${depth}`}.${operand.column}`;
 }

@@ -24,7 +24,7 @@ import type {
   NowOperand,
   PolicyRequest,
   RequestOperand,
-  Scope,
+  RowScope,
 } from '../types.ts';
 import { addSeconds, dayOf, movedNow, own, type Scalar } from '../values.ts';
 import { isList } from '../visit.ts';
@@ -171,7 +171,7 @@ class Planner {
   }
 
   /** An id that the request holds is a slot, as a value that meets a column is. */
-  #scoped<T extends { readonly scope: Scope }>(holder: T): T {
+  #scoped<T extends { readonly scope: RowScope }>(holder: T): T {
     const { scope } = holder;
     if (scope.kind !== 'request') return holder;
     const slot = this.slot(scope.operand, isCallersId(scope.operand) ? 'record' : undefined);

@@ -2,7 +2,7 @@
 import { print } from '../../../grammar/printer.ts';
 import { memoizedBy } from '../../memoized.ts';
 import { namedCondition } from '../check/condition-calls.ts';
-import { partsOf } from '../emit/json-parts.ts';
+import { jsonPartsOf } from '../emit/json-parts.ts';
 import type {
   Catalog,
   CatalogCollection,
@@ -128,11 +128,11 @@ function writtenField(field: CatalogField): DocumentField {
     ...(max !== undefined && { max }),
     ...(precision !== undefined && { precision }),
     ...(scale !== undefined && { scale }),
-    ...(paths !== undefined && { paths: typesOf(paths) }),
+    ...(paths !== undefined && { paths: pathTypes(paths) }),
   };
 }
 
-const typesOf = (paths: NonNullable<CatalogField['paths']>): Readonly<Record<string, PartType>> =>
+const pathTypes = (paths: NonNullable<CatalogField['paths']>): Readonly<Record<string, PartType>> =>
   Object.fromEntries(Array.from(paths, ([path, { type }]) => [path, type as PartType]));
 
 /** The catalog of a document. Its tables and columns are stand-ins: a page makes no SQL. Throws TypeError. */
@@ -159,13 +159,13 @@ const readCollection = (name: string, { key, fields, relations }: DocumentCollec
   name,
   table: name,
   key: { kind: key, column: 'id' },
-  fields: new Map(fields.map((field) => [field.name, readField(field)])),
+  fields: new Map(fields.map((field) => [field.name, readDocumentField(field)])),
   relations: new Map(relations.map((relation) => [relation.name, readRelation(name, relation)])),
 });
 
-function readField({ paths, ...field }: DocumentField): CatalogField {
+function readDocumentField({ paths, ...field }: DocumentField): CatalogField {
   const { name } = field;
-  return { ...field, column: name, ...(paths && { paths: partsOf({ name, column: name }, paths) }) };
+  return { ...field, column: name, ...(paths && { paths: jsonPartsOf({ name, column: name }, paths) }) };
 }
 
 function readRelation(owner: string, relation: DocumentRelation): CatalogRelation {

@@ -15,7 +15,7 @@ import type { BelongsTo, Schema } from '../../schema/model/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, accessIn, type Store, visibilityOf } from '../access-context.ts';
 import { arrayOf, type JsonText } from '../json-pieces.ts';
-import { readWithin } from '../read-budget.ts';
+import { readWithinBudget } from '../read-budget.ts';
 import { listedTenant, scopeOf } from '../scope.ts';
 import { mostOf } from './keyset.ts';
 import { byCodePoint, columnOnPath, type SeenRow } from './path-column.ts';
@@ -73,7 +73,7 @@ const PERIOD_FORMS: Readonly<Record<PeriodName, string>> = {
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
   const { statement, tenant } = aggregateStatement(store, access, request);
   const options = { schema: store.schema, reader: store.readerFor(access, tenant), lane: 'query' } as const;
-  return readWithin(options, async (budget) => {
+  return readWithinBudget(options, async (budget) => {
     const rows = await budget.rows(statement).catch((error: unknown) => {
       throw isUnknownName(error) ? unknownZone(request) : error;
     });
@@ -235,19 +235,19 @@ class SeenColumns {
 // ---------------------------------------------------------------- rows
 
 function groupJson(schema: Schema, cells: Cells, { groups, measures }: AggregateRequest): string {
-  const members = groups.map((group, i) => member(group.name, groupText(schema, group, cells[i] ?? null)));
+  const members = groups.map((group, i) => memberText(group.name, groupText(schema, group, cells[i] ?? null)));
   const beyond: string[] = [];
   measures.forEach((measure, i) => {
     const text = measureText(measure, cells[groups.length + i] ?? null);
     if (text === undefined) beyond.push(measure.name);
-    members.push(member(measure.name, text ?? 'null'));
+    members.push(memberText(measure.name, text ?? 'null'));
   });
   if (beyond.length > 0)
-    members.push(member('errors', JSON.stringify(beyond.map((name) => ({ measure: name, code: 'out_of_range' })))));
+    members.push(memberText('errors', JSON.stringify(beyond.map((name) => ({ measure: name, code: 'out_of_range' })))));
   return `{${members.join(',')}}`;
 }
 
-const member = (name: string, text: string): string => `${JSON.stringify(name)}:${text}`;
+const memberText = (name: string, text: string): string => `${JSON.stringify(name)}:${text}`;
 
 function groupText(schema: Schema, group: Group, cell: string | null): string {
   if (cell === null) return 'null';

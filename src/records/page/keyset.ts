@@ -19,7 +19,7 @@ import { byCodePoint, columnOnPath, maskOf, memberOf, type SeenRow, sqlTypeOf } 
 /** A cell for each key, or a place for it. */
 type BoundValues = readonly unknown[];
 
-interface Key {
+interface KeysetColumn {
   readonly sql: Sql;
   readonly type: SqlType;
   readonly nullable: boolean;
@@ -42,17 +42,17 @@ interface Halves {
 
 /** INVARIANT: the last keys are those of an id, which no two rows share and no row lacks. */
 export class Keyset {
-  readonly #keys: readonly Key[];
+  readonly #keys: readonly KeysetColumn[];
   /** The keys before it are equal in all rows. */
   readonly #from: number;
   /** The only key that is left, where the order is that of the ids. */
-  readonly byId: Key | undefined;
+  readonly byId: KeysetColumn | undefined;
   /** The columns of a SELECT before those of the record. The id alone is the first cell of every record. */
   readonly columns: readonly Sql[];
   /** Names the columns, so that a statement around the SELECT keeps the order. */
   readonly order: Sql;
 
-  constructor(keys: readonly Key[], from = 0, order?: Sql) {
+  constructor(keys: readonly KeysetColumn[], from = 0, order?: Sql) {
     this.#keys = keys;
     this.#from = from;
     this.byId = keys.length - from === 1 ? keys[from] : undefined;
@@ -99,7 +99,7 @@ export class Keyset {
   }
 
   /** `(a, id) > ($1, $2)`: one range of an index on both. */
-  #rowAfter(keys: readonly Key[], position: BoundValues): Sql {
+  #rowAfter(keys: readonly KeysetColumn[], position: BoundValues): Sql {
     const columns = keys.map((key) => key.sql);
     const values = keys.map(({ type }, i) => sql`${param(type, position[i])}`);
     const beyond = raw(keys[0]!.descending ? '<' : '>');
@@ -119,7 +119,7 @@ export class Keyset {
   }
 }
 
-const isRowComparison = (keys: readonly Key[]): boolean =>
+const isRowComparison = (keys: readonly KeysetColumn[]): boolean =>
   keys.every(({ nullable, descending }) => !nullable && descending === keys[0]!.descending);
 
 /** INVARIANT: no column of a table has such a name. */
@@ -129,7 +129,7 @@ const keyAlias = (i: number): string => `"_k${i}"`;
  * Ascending order has nulls last by itself. An index read backwards has them first, so they are
  * named only where there are some.
  */
-function directionOf({ descending, nullable }: Key): string {
+function directionOf({ descending, nullable }: KeysetColumn): string {
   if (!descending) return '';
   return nullable ? ' DESC NULLS LAST' : ' DESC';
 }
@@ -177,7 +177,7 @@ export const isById = ({ path }: Sorting): boolean => path.steps.length === 0 &&
 const idKeys = (
   { alias, scope, collection }: Pick<SeenRow, 'alias' | 'scope' | 'collection'>,
   descending: boolean,
-): readonly Key[] =>
+): readonly KeysetColumn[] =>
   scope.key(collection).ordered.map(({ column, type }) => ({
     sql: ident(alias, column),
     type,
@@ -186,7 +186,7 @@ const idKeys = (
     isIndexed: true,
   }));
 
-function sortKey({ path, descending }: Sorting, row: SeenRow, centre: () => ReturnType<CentreValues>): Key {
+function sortKey({ path, descending }: Sorting, row: SeenRow, centre: () => ReturnType<CentreValues>): KeysetColumn {
   const { steps, field, isFolded } = path;
   if (path.from !== undefined) {
     const { lat, lng, cosine } = centre();

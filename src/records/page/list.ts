@@ -8,7 +8,7 @@ import { type AccessContext, lookingUpIn, type Store } from '../access-context.t
 import type { CapabilityColumns } from '../capabilities.ts';
 import { toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
-import { type ReadBudget, readWithin } from '../read-budget.ts';
+import { type ReadBudget, readWithinBudget } from '../read-budget.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
@@ -32,13 +32,17 @@ export interface RecordPage extends Counted {
 }
 
 /** The parts of a service that pages need. */
-export interface Pages {
+export interface PageReading {
   readonly store: Store;
   readonly plans: ShapeMemory<PagePlan>;
 }
 
 /** Throws `invalid_cursor` and `query_too_expensive`. */
-export async function list({ store, plans }: Pages, caller: AccessContext, request: ListRequest): Promise<RecordPage> {
+export async function list(
+  { store, plans }: PageReading,
+  caller: AccessContext,
+  request: ListRequest,
+): Promise<RecordPage> {
   const { limit, count = 'none', filter, sort = [], expands = [] } = request;
   const isInOrder = sort.length === 0 || isInOrderOfIndex(store, caller, sort);
   const access = isInOrder && filter !== undefined ? lookingUpIn(caller, store.pages.isFew) : caller;
@@ -65,7 +69,7 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
   const lane = request.isQuery ? 'query' : 'quick';
   const statement = plan.statement.fill(values);
   const source = plan.source?.fill(values);
-  return await readWithin({ schema: store.schema, reader, lane }, async (budget) => {
+  return await readWithinBudget({ schema: store.schema, reader, lane }, async (budget) => {
     const reading = readPage(budget, statement, { page, plan: store.genericPlan });
     const isCounted = count !== 'none' && source !== undefined;
     const [rows, counted] = isCounted
@@ -92,7 +96,7 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
 
 /** The ids of a page by the same statement, as a transaction sees it. */
 export async function idsOnPage(
-  { store, plans }: Pages,
+  { store, plans }: PageReading,
   tx: Transaction,
   access: AccessContext,
   request: ListRequest,

@@ -365,7 +365,7 @@ class PageStatements {
     const links = link && linkedRows(listed, { relation: link.relation, id: ids[from] });
     const others = links === undefined ? this.#related : this.#related.toSpliced(from, 1);
     const required = links === undefined ? [] : [links.condition];
-    const conditions = [...required, ...this.#filters, ...inOrder(others)];
+    const conditions = [...required, ...this.#filters, ...sortedConditions(others)];
     this.#matching = { rows: links?.rows ?? this.#rows, conditions };
   }
 
@@ -384,7 +384,7 @@ class PageStatements {
     const most = this.#placed(({ request: { limit } }) => limit + 1);
     const offset = this.#placed(({ request }) => request.offset);
     if (way?.kind === 'branches') {
-      const conditions = [...this.#tests, ...inOrder(this.#related)];
+      const conditions = [...this.#tests, ...sortedConditions(this.#related)];
       const { collection } = this.#access;
       const after = this.#after(this.keyset);
       const id = recordKeyOf(collection).of('t');
@@ -421,7 +421,7 @@ class PageStatements {
   #foundBy(way: Exclude<PageWay, { kind: 'branches' }>, window: Sql): Sql {
     const { keyset } = this;
     const after = this.#after(keyset);
-    const others = inOrder(this.#related);
+    const others = sortedConditions(this.#related);
     switch (way.kind) {
       case 'rule range': {
         const [branch] = this.#store.pages.chosenBranches(way.ways, this.#rule, this.#access.collection);
@@ -440,7 +440,7 @@ class PageStatements {
 
   #gathered(way: Extract<PageWay, { kind: 'gathered' }>, window: Sql): Sql {
     const { keyset } = this;
-    const others = inOrder(this.#related);
+    const others = sortedConditions(this.#related);
     const matching = this.#gatheredBy(way, others);
     const id = recordKeyOf(this.#access.collection).of('t');
     const { halves } = keyset;
@@ -578,5 +578,5 @@ const positionCell =
     position![i];
 
 /** In the order of their texts, so that equal sets of filters share a statement. */
-const inOrder = (conditions: readonly Sql[]): readonly Sql[] =>
+const sortedConditions = (conditions: readonly Sql[]): readonly Sql[] =>
   conditions.toSorted((a, b) => (a.text < b.text ? -1 : 1));

@@ -39,22 +39,22 @@ export const columnOnPath = (path: PathEnd, row: SeenRow): Sql => columnFrom(pat
 /** The member whose rules decide who may read the column. */
 export const memberOf = ({ name, part }: Pick<ReadColumn, 'name' | 'part'>): string => part?.member ?? name;
 
-const readColumn = (alias: string, field: ReadColumn): Sql =>
+const columnRead = (alias: string, field: ReadColumn): Sql =>
   field.part === undefined || !('type' in field)
     ? ident(alias, field.column)
     : partOfColumn(ident(alias, field.part.column), field.part, field.type);
 
-interface Place {
+interface PathPlace {
   readonly collection: string;
   readonly alias: string;
 }
 
-function columnFrom({ steps, field, at }: PathEnd, row: SeenRow, place: Place): Sql {
+function columnFrom({ steps, field, at }: PathEnd, row: SeenRow, place: PathPlace): Sql {
   const [step, ...rest] = steps;
   if (step === undefined)
     return field === undefined
       ? row.scope.key(place.collection).of(place.alias)
-      : maskedBy(maskOf(row, place.collection, memberOf(field)), place.alias, readColumn(place.alias, field));
+      : maskedBy(maskOf(row, place.collection, memberOf(field)), place.alias, columnRead(place.alias, field));
   const { collection } = step.relation;
   const records = row.visibility.records(collection);
   const link = linkOf(step, row, place);
@@ -68,7 +68,7 @@ function columnFrom({ steps, field, at }: PathEnd, row: SeenRow, place: Place): 
 }
 
 /** The condition that joins a row with the row that the step leads to. Undefined: the caller may not read the link. */
-function linkOf({ from, relation }: ToOneStep, row: SeenRow, { alias }: Place): Sql | undefined {
+function linkOf({ from, relation }: ToOneStep, row: SeenRow, { alias }: PathPlace): Sql | undefined {
   const target = `${alias}_s`;
   if (relation.kind === 'belongs_to') {
     const rule = maskOf(row, from, relation.name);

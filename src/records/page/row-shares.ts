@@ -60,7 +60,7 @@ export function isRareValue(test: ColumnValues, table: TableStatistics): boolean
 export function joinsManyRows(count: KeyCount | undefined, statisticsOf: StatisticsOf, isJoined = false): boolean {
   if (count?.kind !== 'rows') return false;
   const table = statisticsOf(count.table);
-  return partsOf(count.share).some((part) =>
+  return shareParts(count.share).some((part) =>
     part.kind === 'keys'
       ? joinsManyRows(part.keys, statisticsOf, true)
       : isJoined && table !== undefined && areManyRows(part, table),
@@ -69,7 +69,7 @@ export function joinsManyRows(count: KeyCount | undefined, statisticsOf: Statist
 
 type SharePart = Extract<RowShare, { kind: 'values' } | { kind: 'keys' }>;
 
-const partsOf = (share: RowShare): readonly SharePart[] => ('of' in share ? share.of.flatMap(partsOf) : [share]);
+const shareParts = (share: RowShare): readonly SharePart[] => ('of' in share ? share.of.flatMap(shareParts) : [share]);
 
 interface FoundKeys {
   readonly keys: number;

@@ -2,9 +2,9 @@
  * PostgreSQL's statistics of tables: how many rows, and how often the values of indexed columns occur. They are
  * read in the background while lists use them; until they arrive, lists use the former ones.
  */
-import { asCaller, SERVICE } from '../../caller.ts';
 import { readTextArray } from '../../database/cells.ts';
 import { type Cells, type Database, inLane } from '../../database/contract.ts';
+import { asCaller, SERVICE } from '../../queued-caller.ts';
 import { param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 
 export interface ColumnStatistics {

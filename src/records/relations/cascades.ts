@@ -6,12 +6,18 @@
  * that no foreign key follows.
  */
 import { memoizedBy } from '../../memoized.ts';
-import { type BelongsTo, type Collection, type Relation, type Schema, takesWrite } from '../../schema/model/model.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Relation,
+  type Schema,
+  takesWrite,
+  tenantKeyOf,
+} from '../../schema/model/model.ts';
 import { empty, ident, raw, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
 import { recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, scopeOf } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 
 /** A reference with `on_delete: cascade`. */
 interface CascadingReference {

@@ -1,11 +1,10 @@
 /** Every record of a collection, as JSON text. */
 import type { Cells, Queryable } from '../../database/contract.ts';
-import type { Collection, ManyToMany } from '../../schema/model/model.ts';
+import { type Collection, type ManyToMany, tenantKeyOf } from '../../schema/model/model.ts';
 import { ident, join, type Sql, sql, typedLiteral } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { RecordShape } from '../record-shape.ts';
 import { everyTenant, type Scope, type ScopedRows } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { type Collections, manyToManyOf } from './members.ts';
 
 const PAGE_SIZE = 1_000;

@@ -6,13 +6,12 @@ import type { Transaction } from '../../database/contract.ts';
 import { fold } from '../../policy/fold.ts';
 import { valueReferringTo } from '../../policy/stored-rows.ts';
 import type { Scalar } from '../../policy/values.ts';
-import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
+import { type Collection, type ManyToMany, type Schema, tenantKeyOf } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, regclassOf, type Sql, sql, text } from '../../sql.ts';
 import { overridingIds } from '../new-ids.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, Scope, type ScopedRows } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { type AskedCheck, failsStored } from '../write/checks.ts';
 import { RowHistory } from '../write/row-history.ts';
 import { logAsBulk } from './bulk-changes.ts';
@@ -33,13 +32,13 @@ import { SwappedValues } from './swapped-values.ts';
 import { uniqueChecks } from './unique-checks.ts';
 
 /** The member that identifies a stored record; it can be `id`. */
-export type Upsert = StoredMember;
+export type StagedUpsert = StoredMember;
 
 interface StagingPlan {
   readonly schema: Schema;
   readonly collection: Collection;
   readonly members: readonly StoredMember[];
-  readonly upsert?: Upsert | undefined;
+  readonly upsert?: StagedUpsert | undefined;
   /** Relations whose records the file names by a unique field. */
   readonly keyed: ReadonlyMap<string, TargetKey>;
 }
@@ -51,7 +50,7 @@ export class ImportStaging {
   readonly #schema: Schema;
   readonly #collection: Collection;
   readonly #members: readonly StoredMember[];
-  readonly #upsert: Upsert | undefined;
+  readonly #upsert: StagedUpsert | undefined;
   /** The stored records `t`. */
   readonly #stored: ScopedRows;
   /** Reaches the tenant of the staged record `s`. */

@@ -1,16 +1,15 @@
 /** Deletes one tenant's records in chunks, so that no transaction has all of them; a later run continues. */
 import type { Database, Queryable } from '../../database/contract.ts';
 import { datetimeOf } from '../../policy/values.ts';
-import type { Schema } from '../../schema/model/model.ts';
+import { type Schema, tenantKeyOf } from '../../schema/model/model.ts';
 import { ident, param, raw, sql, uuid } from '../../sql.ts';
 import { forgetContents } from '../idempotency.ts';
 import { everyTenant } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { touched } from '../write/written-row.ts';
 import { looseReferences, rowsOfPart, scopeOfPart, type Tenant, type TenantPart } from './tenant-parts.ts';
 
 /** Records of one transaction. */
-const CHUNK = 1_000;
+const DELETED_AT_ONCE = 1_000;
 
 /**
  * The records of the tenant, then those that every machine has, then the tenant. A member's reference to it is cleared.
@@ -60,7 +59,7 @@ async function nextIds(db: Queryable, schema: Schema, { tenant, part }: PartOfTe
     SELECT t.id
       FROM ${rows.where(...isOfTenant)}
      ORDER BY t.id DESC
-     LIMIT ${raw(String(CHUNK))}`);
+     LIMIT ${raw(String(DELETED_AT_ONCE))}`);
   return found.map(([id]) => id!);
 }
 

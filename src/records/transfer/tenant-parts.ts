@@ -1,9 +1,8 @@
 /** The records of one tenant: the collections that have some, and the column by which each is found. */
 import type { Queryable } from '../../database/contract.ts';
-import type { BelongsTo, Collection, Schema } from '../../schema/model/model.ts';
+import { type BelongsTo, type Collection, type Schema, tenantKeyOf } from '../../schema/model/model.ts';
 import { ident, type Sql, sql, uuid } from '../../sql.ts';
 import { everyTenant, type Scope, type ScopedRows, scopeOf } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 
 export interface TenantPart {
   readonly collection: Collection;
@@ -34,7 +33,7 @@ export async function findTenant(q: Queryable, schema: Schema, id: string): Prom
     const rows = everyTenant(schema)
       .from(name, 't')
       .where(sql`t.id = ${uuid(id)}`);
-    if ((await q.rows(sql`SELECT 1 FROM ${rows}`)).length > 0) return tenantOf(schema, name, id);
+    if ((await q.rows(sql`SELECT 1 FROM ${rows}`)).length > 0) return tenantFromId(schema, name, id);
   }
   return undefined;
 }
@@ -45,7 +44,7 @@ export async function findTenant(q: Queryable, schema: Schema, id: string): Prom
  *
  * @param collection of the tenant
  */
-export function tenantOf(schema: Schema, collection: string, id: string): Tenant {
+export function tenantFromId(schema: Schema, collection: string, id: string): Tenant {
   const own = { collection: schema.collections.get(collection)!, column: 'id' };
   const others = [...schema.collections.values()].flatMap((each): readonly TenantPart[] => {
     const relation =

@@ -12,7 +12,7 @@ import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } 
 import { looseReferences, rowsOfPart, scopeOfPart, type Tenant, type TenantPart } from './tenant-parts.ts';
 
 /** Records of one transaction. */
-const CHUNK = 500;
+const MOVED_AT_ONCE = 500;
 
 /** @param after the last id of an interrupted export */
 export const exportPart = (
@@ -118,7 +118,7 @@ async function inChunks(
       errors.push({ line: source.line, message: `\`${owner.name}\`: expected ${tenant.id}, the tenant` });
     // The service makes the ids of a schema with tenants.
     if (record !== undefined) chunk.push({ ...record, id: present(record.id, 'the id of a record') });
-    if (chunk.length === CHUNK) await flush();
+    if (chunk.length === MOVED_AT_ONCE) await flush();
   }
   await flush();
 }

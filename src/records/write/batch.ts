@@ -4,7 +4,7 @@
  */
 import type { Transaction } from '../../database/contract.ts';
 import type { AccessContext, Store } from '../access-context.ts';
-import type { Written } from '../read.ts';
+import type { WrittenAnswer } from '../read.ts';
 import { type CreateRequest, create } from './create.ts';
 import { lockRows, type WantedRow } from './locks/row-locks.ts';
 import { lockValues, type WantedValues } from './locks/value-locks.ts';
@@ -77,11 +77,11 @@ export class Batch {
     this.tx = tx;
   }
 
-  create(access: AccessContext, request: CreateRequest): Promise<Written> {
+  create(access: AccessContext, request: CreateRequest): Promise<WrittenAnswer> {
     return create(this.#store, access, { ...request, tx: this.tx, holdsPlaces: 'values' });
   }
 
-  async update(access: AccessContext, request: UpdateRequest): Promise<Written> {
+  async update(access: AccessContext, request: UpdateRequest): Promise<WrittenAnswer> {
     const written = await update(this.#store, access, { ...request, tx: this.tx });
     if (access.collection.kind === 'users') this.#changedUsers.add(written.id);
     return written;

@@ -7,17 +7,16 @@ import type { Permit } from '../../policy/access.ts';
 import { NO_RELATED } from '../../policy/types.ts';
 import { newRecordId } from '../../record-id.ts';
 import { forbidden, invalid, type Refusal } from '../../refusal.ts';
-import { madeBy, madeByDatabase, type Relation } from '../../schema/model/model.ts';
+import { madeBy, madeByDatabase, type Relation, tenantKeyOf } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { firstOf, toRefusal, unreadableReferences } from '../constraint-errors.ts';
 import { keyDefaultsOf, newIdsOf } from '../new-ids.ts';
-import type { Written } from '../read.ts';
+import type { WrittenAnswer } from '../read.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { writePartners } from '../relations/has-one.ts';
 import { writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues, withinTenant } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { type AskedCheck, checksOn, failureOf, passesCreate } from './checks.ts';
 import {
   type Data,
@@ -57,7 +56,7 @@ interface Creation {
 }
 
 /** Runs one statement if that can decide, else a transaction. */
-export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
+export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<WrittenAnswer> {
   const { tx, data, holdsPlaces } = request;
   const read = creationOf(store, access, request);
   const { collection } = access;
@@ -87,8 +86,8 @@ export async function create(store: Store, access: AccessContext, request: Creat
 }
 
 /** The same in a transaction that holds its places. */
-function createInPlace(store: Store, access: AccessContext, request: CreateRequest, turn: Sql): Promise<Written> {
-  const work = async (tx: Transaction): Promise<Written> => {
+function createInPlace(store: Store, access: AccessContext, request: CreateRequest, turn: Sql): Promise<WrittenAnswer> {
+  const work = async (tx: Transaction): Promise<WrittenAnswer> => {
     await tx.rows(turn);
     return create(store, access, { ...request, tx, holdsPlaces: 'all' });
   };
@@ -139,7 +138,7 @@ async function createInOneStatement(
   writer: StatementWriter,
   creation: Creation,
   turn?: Sql,
-): Promise<Written | undefined> {
+): Promise<WrittenAnswer | undefined> {
   const { store, access, tenant } = writer;
   const { id, permit, members, checks, input, relations } = creation;
   const { references } = input;
@@ -176,7 +175,7 @@ async function createDecided(
   writer: StatementWriter,
   { plan, ...known }: WriteValues & { readonly plan: WritePlan },
   { id, relations }: Creation,
-): Promise<Written | undefined> {
+): Promise<WrittenAnswer | undefined> {
   const [decided = []] = await writer.q.rows(plan.decision!.fill(known));
   const [isAllowed, ...decisions] = decided;
   if (isAllowed !== 't') return undefined;
@@ -202,7 +201,7 @@ function refusalOf(
   return (denied.length === 0 ? failureOf(failed) : undefined) ?? forbiddenMembers(denied);
 }
 
-async function createInTransaction(reading: Reading, creation: Creation): Promise<Written> {
+async function createInTransaction(reading: Reading, creation: Creation): Promise<WrittenAnswer> {
   const { id, members, checks, input, relations } = creation;
   const { store, q, access } = reading;
   const writing = newRecord(access, id, input);
@@ -233,7 +232,7 @@ async function writeRelated(reading: Reading, id: string, writing: Writing): Pro
 }
 
 /** The database decides on the row, so on its id too. */
-async function createOwned(reading: Reading, creation: Creation, asked: OwnedRow): Promise<Written> {
+async function createOwned(reading: Reading, creation: Creation, asked: OwnedRow): Promise<WrittenAnswer> {
   const { id, holds } = await insertOwned(reading, asked);
   if (id === undefined || holds.includes(false)) throw refusalOf(reading, creation, holds);
   await writeRelated(reading, id, asked.writing);

@@ -27,11 +27,11 @@ import {
   madeBy,
   RESERVED_IDS,
   type Schema,
+  tenantKeyOf,
 } from '../../schema/model/model.ts';
 import type { Place, SqlType } from '../../sql.ts';
 import type { AccessContext } from '../access-context.ts';
 import { recordKeyIn } from '../record-key.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
 
 export interface ColumnValue {

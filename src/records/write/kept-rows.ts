@@ -6,12 +6,11 @@ import type { Queryable } from '../../database/contract.ts';
 import { foldedColumn } from '../../policy/fold.ts';
 import { linksOf } from '../../schema/model/kept/link-sides.ts';
 import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import { type Collection, type Schema, tenantKeyOf } from '../../schema/model/model.ts';
 import { LINKS_COLUMN, VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, type Sql, sql, text } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 
 /** The columns of the row of a record. */
 export function columnsOfRow(collection: Collection): readonly string[] {

@@ -6,7 +6,7 @@
 import { invalid, Refusal } from '../../refusal.ts';
 import { raw, sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
-import type { Pages, RecordPage } from '../page/list.ts';
+import type { PageReading, RecordPage } from '../page/list.ts';
 import { idsOnPage, list } from '../page/list.ts';
 import type { ListRequest } from '../page/page-plan.ts';
 import { recordKeyOf } from '../record-key.ts';
@@ -25,7 +25,7 @@ export interface MatchingWrite {
   readonly skipsRefused: boolean;
 }
 
-export interface MatchingOutcome {
+export interface MatchedWrites {
   readonly matched: number;
   readonly changed: number;
   /** The refused records that the caller may read. Empty where they are skipped. */
@@ -41,14 +41,14 @@ interface RefusedRecord {
 
 /** @param end the last statements of the transaction; it throws to undo all writes */
 export async function writeMatching<T>(
-  pages: Pages,
+  pages: PageReading,
   write: MatchingWrite,
-  end: (outcome: MatchingOutcome, running: Batch) => Promise<T>,
+  end: (outcome: MatchedWrites, running: Batch) => Promise<T>,
 ): Promise<T> {
   const { store } = pages;
   const { access, data } = write;
   const { collection } = access;
-  if (data !== undefined) requireValid(store, access, data);
+  if (data !== undefined) requireValidData(store, access, data);
   const request = { filter: write.filter, limit: write.limit, offset: 0, members: ID_ALONE, isQuery: true };
   const wanted = idsIn(await list(pages, write.list, request));
   const action = data === undefined ? 'delete' : 'update';
@@ -68,7 +68,7 @@ const idsIn = ({ json }: RecordPage): readonly string[] =>
   (JSON.parse(String(json)) as readonly { readonly id: string | number }[]).map(({ id }) => String(id));
 
 /** Throws the errors that are the same for every record: `forbidden` and `validation_failed`. */
-function requireValid({ schema }: Store, access: AccessContext, data: Data): void {
+function requireValidData({ schema }: Store, access: AccessContext, data: Data): void {
   guardedMembers(access, data, 'update');
   const { errors } = readInput(schema, access, { mode: 'update', data });
   if (errors.length > 0) throw invalid(errors);
@@ -85,7 +85,7 @@ class MatchingRun {
     this.#write = write;
   }
 
-  async run(ids: readonly string[]): Promise<MatchingOutcome> {
+  async run(ids: readonly string[]): Promise<MatchedWrites> {
     const refused: RefusedRecord[] = [];
     let changed = 0;
     for (const id of ids) {

@@ -3,7 +3,7 @@
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import { idReferredTo } from '../../policy/stored-rows.ts';
 import { forbidden, notFound } from '../../refusal.ts';
-import { type BelongsTo, type Collection, type ManyToMany, takesWrite } from '../../schema/model/model.ts';
+import { type BelongsTo, type Collection, type ManyToMany, takesWrite, tenantKeyOf } from '../../schema/model/model.ts';
 import { ident, type Param, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { ownersRefusal, stillReferenced } from '../constraint-errors.ts';
@@ -20,7 +20,6 @@ import {
 } from '../relations/cascades.ts';
 import { deleteLeft, requireUnreferenced } from '../relations/unfollowed-references.ts';
 import { everyTenant, inTenantOf, isReadableElsewhere, type Scope, type ScopedRows, scopeOf } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { keepRows } from './kept-rows.ts';
 import { changedSince, lockRow } from './locked-row.ts';
 import { readsReferrers } from './locks/mutual-rules.ts';
@@ -225,7 +224,7 @@ function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRec
       if (!takesWrite(collection, 'update')) continue;
       const isDivided = tenantKeyOf(collection) !== undefined;
       const tenants = isDivided ? going.tenants.get(relation.collection) : undefined;
-      for (const scope of scopesOf(store, tenants ?? (tenant === undefined ? [] : [tenant]))) {
+      for (const scope of tenantScopes(store, tenants ?? (tenant === undefined ? [] : [tenant]))) {
         const rows = scope.stored(collection.name, 't');
         const referrers = {
           rows,
@@ -243,7 +242,7 @@ function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRec
 }
 
 /** A record without a tenant can be referenced in every tenant; others only in their own. */
-function scopesOf(store: Store, tenants: Iterable<string>): readonly Scope[] {
+function tenantScopes(store: Store, tenants: Iterable<string>): readonly Scope[] {
   const scopes = Array.from(tenants, (tenant) => scopeOf({ store, tenant }));
   return scopes.length === 0 ? [everyTenant(store.schema)] : scopes;
 }

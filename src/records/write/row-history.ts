@@ -3,19 +3,18 @@
  * reads the rows before and after it, and adds the entries of those that changed. Each statement is about one tenant.
  */
 
-import { currentCaller } from '../../caller.ts';
 import type { Queryable } from '../../database/contract.ts';
 import { memoizedBy } from '../../memoized.ts';
 import { datetimeOf } from '../../policy/values.ts';
+import { currentCaller } from '../../queued-caller.ts';
 import { COLUMNS_OF_A_CALL, historyColumnsOf } from '../../schema/model/kept/history.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import { type Collection, type Schema, tenantKeyOf } from '../../schema/model/model.ts';
 import { ident, join, param, type Sql, sql, text } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 
 /** Entries of one statement. */
-const CHUNK = 1_000;
+const ENTRIES_AT_ONCE = 1_000;
 const ROW_ALIAS = 't';
 
 interface Image {
@@ -121,8 +120,8 @@ export class RowHistory {
     const changed = [...ids].filter((id) => before.get(id)?.cells !== after.get(id)?.cells);
     const byTenant = Map.groupBy(changed, (id) => (before.get(id) ?? after.get(id)!).tenant);
     for (const [tenant, all] of byTenant)
-      for (let from = 0; from < all.length; from += CHUNK) {
-        const some = all.slice(from, from + CHUNK);
+      for (let from = 0; from < all.length; from += ENTRIES_AT_ONCE) {
+        const some = all.slice(from, from + ENTRIES_AT_ONCE);
         const cellsOf = (images: Images) => some.map((id) => images.get(id)?.cells ?? null);
         await this.#insert(tenant, { ids: some, before: cellsOf(before), after: cellsOf(after) });
       }

@@ -19,13 +19,13 @@ import {
 import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
 
 /** A collection of a schema. */
-interface CollectionOf {
+interface ReadCollection {
   readonly schema: Pick<Schema, 'collections'>;
   readonly collection: Collection;
 }
 
 /** A write under a schema. */
-interface AskedWrite {
+interface InProcessWrite {
   readonly access: AccessContext;
   readonly store: Pick<Store, 'schema'>;
 }
@@ -37,7 +37,7 @@ export interface PlannedWrite {
   readonly errors: readonly ErrorDetail[];
 }
 
-export function plannedCreate({ access, store }: AskedWrite, data: Data): PlannedWrite {
+export function plannedCreate({ access, store }: InProcessWrite, data: Data): PlannedWrite {
   const { collection } = access;
   const input = readInput(store.schema, access, { mode: 'create', ...askedCreate(collection, data) });
   const id = input.id ?? recordKeyOf(collection).unused;
@@ -91,7 +91,7 @@ const firstMembersOf = ({ relation, set, add }: LinkChange): MemberChange => ({
 const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
 
 /** A new record as policies see it, with the ids of its partners and members. */
-export function createdRow(of: CollectionOf, id: string, writing: Writing): Row {
+export function createdRow(of: ReadCollection, id: string, writing: Writing): Row {
   const { collection } = of;
   const before: Record<string, unknown> = {};
   for (const { kind, name } of collection.relations.values()) {
@@ -114,7 +114,7 @@ export function storedRow({ fields, relations }: Collection, { values }: Writing
 }
 
 /** Partners and members by relation, after the write. */
-export function changedBy({ schema }: Pick<CollectionOf, 'schema'>, held: Row, { members, partners }: Writing): Row {
+export function changedBy({ schema }: Pick<ReadCollection, 'schema'>, held: Row, { members, partners }: Writing): Row {
   const after: Record<string, unknown> = { ...held };
   for (const { relation, partner } of partners)
     after[relation.name] = partner === null ? null : recordKeyIn(schema, relation.collection).value(partner);

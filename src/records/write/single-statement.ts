@@ -5,14 +5,13 @@
 
 import type { Cells, StatementTaker, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
-import type { Collection, Relation } from '../../schema/model/model.ts';
+import { type Collection, type Relation, tenantKeyOf } from '../../schema/model/model.ts';
 import { join, type Place, param, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Reading, type Requested, readable, type Store } from '../access-context.ts';
-import { answerOfWrite, type ShownRecord, type Written } from '../read.ts';
+import { answerOfWrite, type ShownRecord, type WrittenAnswer } from '../read.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { versionColumn } from '../versions.ts';
 import { recordingHistory } from './row-history.ts';
 import { STORED } from './written-row.ts';
@@ -171,12 +170,16 @@ export class WrittenView {
 }
 
 /** `cells`: the columns of a `WrittenView`. */
-export async function writtenOf(reading: Reading, id: string, shown: ShownRecord): Promise<Written> {
+export async function writtenOf(reading: Reading, id: string, shown: ShownRecord): Promise<WrittenAnswer> {
   return shown.cells.at(-1) === 't' ? { id, ...(await answerOfWrite(reading, shown)) } : { id };
 }
 
 /** Reads the record that this transaction has written. */
-export async function readWritten(reading: Reading, id: string, relations: readonly Relation[]): Promise<Written> {
+export async function readWritten(
+  reading: Reading,
+  id: string,
+  relations: readonly Relation[],
+): Promise<WrittenAnswer> {
   const view = new WrittenView(reading);
   const [cells] = await reading.q.rows(view.statement(id));
   // A view may not show the row that was written through it.

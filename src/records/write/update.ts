@@ -2,16 +2,15 @@
 import type { Transaction } from '../../database/contract.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import { forbidden, invalid, notFound } from '../../refusal.ts';
-import type { Relation } from '../../schema/model/model.ts';
+import { type Relation, tenantKeyOf } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { firstOf, isTaken, toRefusal, unreadableReferences } from '../constraint-errors.ts';
-import type { Written } from '../read.ts';
+import type { WrittenAnswer } from '../read.ts';
 import { ALWAYS } from '../record-shape.ts';
 import { partnerChangeOf, stuckHolders, writePartners } from '../relations/has-one.ts';
 import { memberChangeOf, writeMembers } from '../relations/links.ts';
 import { inTenantOf, isReadableElsewhere } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { checksOn } from './checks.ts';
 import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
 import { changedSince, LockedUpdate } from './locked-row.ts';
@@ -43,7 +42,7 @@ export interface UpdateRequest {
   readonly tx?: Transaction;
 }
 
-interface Change extends UpdateRequest {
+interface GuardedChange extends UpdateRequest {
   readonly members: readonly GuardedMember[];
   readonly input: Input;
   /** Assigning roles needs no update rule. */
@@ -52,7 +51,7 @@ interface Change extends UpdateRequest {
 }
 
 /** Runs one statement if that can decide, else a transaction. */
-export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
+export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<WrittenAnswer> {
   const { id, data, tx, relations } = request;
   const members = guardedMembers(access, data, 'update');
   const input = readInput(store.schema, access, { mode: 'update', data });
@@ -67,7 +66,7 @@ export async function update(store: Store, access: AccessContext, request: Updat
     const isWhole = tx === undefined && tenantKeyOf(collection) === undefined;
     const turn = needsTurn && isWhole ? turnOf(writer, placedForUpdate(writer, collection, id), placed) : undefined;
     const isOneStatement = known?.plan.isExact && relations.length === 0 && (!needsTurn || turn !== undefined);
-    const inTransaction = async (own: Transaction): Promise<Written> => {
+    const inTransaction = async (own: Transaction): Promise<WrittenAnswer> => {
       const inside = { ...writer, ...statementWriter(store, writer.access, own) };
       if (needsTurn) await takeTurn(inside, placedForUpdate(inside, collection, id), placed);
       const written = known === undefined || isOneStatement ? undefined : await updateUnlocked(inside, known, change);
@@ -88,7 +87,7 @@ interface KnownUpdate extends WriteValues {
 }
 
 /** The plan of the statement that can decide and write; undefined: the locked row decides. */
-async function knownUpdate(writer: StatementWriter, change: Change): Promise<KnownUpdate | undefined> {
+async function knownUpdate(writer: StatementWriter, change: GuardedChange): Promise<KnownUpdate | undefined> {
   const { store, access, tenant } = writer;
   const { id, input, members } = change;
   const hasErrors = change.errors.length + input.errors.length > 0;
@@ -116,9 +115,9 @@ async function knownUpdate(writer: StatementWriter, change: Change): Promise<Kno
 async function updateUnlocked(
   writer: StatementWriter,
   known: KnownUpdate,
-  change: Change,
+  change: GuardedChange,
   turn?: Sql,
-): Promise<Written | undefined> {
+): Promise<WrittenAnswer | undefined> {
   const { id, relations } = change;
   const { plan } = known;
   const [returned] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: false, turn });
@@ -128,7 +127,7 @@ async function updateUnlocked(
 }
 
 /** Finds the errors in the order of their precedence, writes on the locked row, and reads the result. */
-async function updateLocked(reading: Reading, tx: Transaction, change: Change): Promise<Written> {
+async function updateLocked(reading: Reading, tx: Transaction, change: GuardedChange): Promise<WrittenAnswer> {
   const { id, input, members, isRolesAlone, needsTurn } = change;
   const { name, kind } = reading.access.collection;
   const locked = await LockedUpdate.lock(reading, { collection: name, id, members, needsTurn });
@@ -170,7 +169,7 @@ async function updateLocked(reading: Reading, tx: Transaction, change: Change): 
 }
 
 /** The errors that need only the request and related records. They are reported after the rules. */
-async function errorsOf(reading: Reading, { errors, input }: Change): Promise<readonly ErrorDetail[]> {
+async function errorsOf(reading: Reading, { errors, input }: GuardedChange): Promise<readonly ErrorDetail[]> {
   return [
     ...errors,
     ...input.errors,

@@ -5,13 +5,12 @@
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import { invalid, Refusal } from '../../refusal.ts';
 import { foldedKey } from '../../schema/model/indexes.ts';
-import { type Collection, type Relation, type UniqueField, withinOf } from '../../schema/model/model.ts';
+import { type Collection, type Relation, tenantKeyOf, type UniqueField, withinOf } from '../../schema/model/model.ts';
 import { empty, ident, param, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
-import type { Written } from '../read.ts';
+import type { WrittenAnswer } from '../read.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { scopeOf, tenantOfValues, withinTenant } from '../scope.ts';
-import { tenantKeyOf } from '../tenant-key.ts';
 import { versionColumn } from '../versions.ts';
 import { create } from './create.ts';
 import { type ColumnValue, type Data, readInput } from './input.ts';
@@ -38,10 +37,10 @@ export interface UpsertRequest {
 
 export interface Upserted {
   readonly isCreated: boolean;
-  readonly written: Written;
+  readonly written: WrittenAnswer;
 }
 
-const ATTEMPTS = 4;
+const UPSERT_ATTEMPTS = 4;
 
 export async function upsert(store: Store, access: UpsertAccess, request: UpsertRequest): Promise<Upserted> {
   const { tx } = request;
@@ -52,7 +51,7 @@ export async function upsert(store: Store, access: UpsertAccess, request: Upsert
       if (attempt === 1) return await upsertIn(store, access, request);
       return await store.transaction((own) => upsertIn(store, access, request, own));
     } catch (error) {
-      if (attempt === ATTEMPTS || !isLostRace(error)) throw error;
+      if (attempt === UPSERT_ATTEMPTS || !isLostRace(error)) throw error;
     }
   }
 }

@@ -123,10 +123,10 @@ export class WritePlan {
   }
 }
 
-const plansOf = memoizedBy((_: Store) => new ShapeMemory<WritePlan>(({ text }) => text));
+const writePlansOf = memoizedBy((_: Store) => new ShapeMemory<WritePlan>(({ text }) => text));
 
 export const writePlanOf = (store: Store, access: AccessContext, asked: AskedWrite): KnownPlan<WritePlan> =>
-  plansOf(store).planOf(writeShape(access, asked), access, (placed) => new WritePlan(store, placed, asked));
+  writePlansOf(store).planOf(writeShape(access, asked), access, (placed) => new WritePlan(store, placed, asked));
 
 /**
  * All that decides the plan, besides the answers of the caller's other rules. Its parts are names of

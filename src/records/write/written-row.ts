@@ -233,7 +233,7 @@ interface Otherwise {
   members(relation: ManyToMany, key: RecordKey): Sql;
 }
 
-const NO_VALUES: Otherwise = {
+const NULLS_OTHERWISE: Otherwise = {
   column: (_, type) => raw(`NULL::${type}`),
   partner: (_, { type }) => raw(`NULL::${type}`),
   members: (_, { listType }) => raw(`'{}'::${listType}`),
@@ -251,13 +251,13 @@ interface WrittenRow extends Judged {
 
 /** @param row `conditions`: all that reads the row */
 const newRow = ({ store, access }: Requested, row: WrittenRow): Sql =>
-  rowOf({ schema: store.schema, collection: access.collection }, row, NO_VALUES);
+  rowOf({ schema: store.schema, collection: access.collection }, row, NULLS_OTHERWISE);
 
 /** The row named `made`, which the statement has stored, with the partners and members that the write leaves it. */
 export function storedAs(related: Scope, of: CollectionOf, row: WrittenRow & MadeRow): Sql {
   const { collection } = of;
   const { made, isNew } = row;
-  const before = isNew ? NO_VALUES : heldRefusal(related, collection, recordKeyOf(collection).of(made));
+  const before = isNew ? NULLS_OTHERWISE : heldRefusal(related, collection, recordKeyOf(collection).of(made));
   return rowOf(
     of,
     { ...row, writing: { ...row.writing, values: [] } },

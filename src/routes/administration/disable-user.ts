@@ -1,5 +1,5 @@
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 import { administratorOf } from './administrator.ts';
 
 export const disableUser = route({
@@ -13,7 +13,7 @@ export const disableUser = route({
   answers: { 204: { description: 'Done.' } },
   problems: ['not_found', 'last_admin'],
   async handle(ctx, app) {
-    await app.auth.admin.setDisabledById(idOf(ctx), true, administratorOf(ctx));
+    await app.auth.admin.setDisabledById(idInPath(ctx), true, administratorOf(ctx));
     ctx.status = 204;
   },
 });

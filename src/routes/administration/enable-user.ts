@@ -1,5 +1,5 @@
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 import { administratorOf } from './administrator.ts';
 
 export const enableUser = route({
@@ -12,7 +12,7 @@ export const enableUser = route({
   answers: { 204: { description: 'Done.' } },
   problems: ['not_found'],
   async handle(ctx, app) {
-    await app.auth.admin.setDisabledById(idOf(ctx), false, administratorOf(ctx));
+    await app.auth.admin.setDisabledById(idInPath(ctx), false, administratorOf(ctx));
     ctx.status = 204;
   },
 });

@@ -1,5 +1,5 @@
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 import { administratorOf } from './administrator.ts';
 
 export const endUserSessions = route({
@@ -11,7 +11,7 @@ export const endUserSessions = route({
   answers: { 204: { description: 'Ended.' } },
   problems: ['not_found'],
   async handle(ctx, app) {
-    await app.auth.admin.endSessionsOf(idOf(ctx), administratorOf(ctx));
+    await app.auth.admin.endSessionsOf(idInPath(ctx), administratorOf(ctx));
     ctx.status = 204;
   },
 });

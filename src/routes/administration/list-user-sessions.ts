@@ -1,7 +1,7 @@
 import { object } from '../../describe/operation.ts';
 import { foreignSession } from '../auth/session-shape.ts';
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 
 export const listUserSessions = route({
   method: 'GET',
@@ -17,7 +17,7 @@ export const listUserSessions = route({
   },
   problems: ['not_found'],
   async handle(ctx, app) {
-    const data = await app.auth.admin.sessionsOf(idOf(ctx));
+    const data = await app.auth.admin.sessionsOf(idInPath(ctx));
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { data };
   },

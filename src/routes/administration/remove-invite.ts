@@ -1,5 +1,5 @@
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 import { administratorOf } from './administrator.ts';
 
 export const removeInvite = route({
@@ -11,7 +11,7 @@ export const removeInvite = route({
   answers: { 204: { description: 'Its token opens nothing any more.' } },
   problems: ['not_found'],
   async handle(ctx, app) {
-    await app.auth.invitations.remove(idOf(ctx), administratorOf(ctx));
+    await app.auth.invitations.remove(idInPath(ctx), administratorOf(ctx));
     ctx.status = 204;
   },
 });

@@ -1,5 +1,5 @@
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 import { administratorOf } from './administrator.ts';
 
 export const resetSecondFactor = route({
@@ -12,7 +12,7 @@ export const resetSecondFactor = route({
   answers: { 204: { description: 'Removed.' } },
   problems: ['not_found'],
   async handle(ctx, app) {
-    await app.auth.admin.resetSecondFactorById(idOf(ctx), administratorOf(ctx));
+    await app.auth.admin.resetSecondFactorById(idInPath(ctx), administratorOf(ctx));
     ctx.status = 204;
   },
 });

@@ -1,5 +1,5 @@
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 import { administratorOf } from './administrator.ts';
 
 export const resetUserPassword = route({
@@ -12,7 +12,7 @@ export const resetUserPassword = route({
   answers: { 202: { description: 'Accepted.' } },
   problems: ['not_found'],
   async handle(ctx, app) {
-    await app.auth.recovery.requestResetOf(idOf(ctx), administratorOf(ctx));
+    await app.auth.recovery.requestResetOf(idInPath(ctx), administratorOf(ctx));
     ctx.body = null;
     ctx.status = 202;
   },

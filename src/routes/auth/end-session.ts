@@ -1,7 +1,7 @@
 import { callerOf } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 import { clearSessionCookie } from './tokens-answer.ts';
 
 export const endSession = route({
@@ -14,7 +14,7 @@ export const endSession = route({
   problems: ['not_found'],
   async handle(ctx, app) {
     const caller = callerOf(ctx);
-    const id = idOf(ctx);
+    const id = idInPath(ctx);
     await app.auth.accounts.endSession(caller, id, clientOf(ctx));
     if (id === caller.sessionId) clearSessionCookie(ctx, app);
     ctx.status = 204;

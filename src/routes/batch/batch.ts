@@ -12,11 +12,11 @@ import { roomForAnswer } from '../../unread-answers.ts';
 import { type Body, route } from '../define-route.ts';
 import { idempotencyKeyOf, idempotencyParameter, onceUnderKey, rereadRecord } from '../records/idempotent.ts';
 import { type Answer, sendAnswer } from '../records/request.ts';
-import { type OperationResult, OperationRunner, resultText } from './operation-runner.ts';
-import { type Operation, readOperations } from './operations.ts';
+import { type BatchResult, OperationRunner, resultText } from './operation-runner.ts';
+import { type BatchOperation, readOperations } from './operations.ts';
 import { wantedLocksOf } from './wanted-locks.ts';
 
-const operationsBody: Body<readonly Operation[]> = {
+const operationsBody: Body<readonly BatchOperation[]> = {
   type: 'application/json',
   shape: batchBody,
   read: async (ctx, app) => readOperations(await app.readJson(ctx), app.schema, app.records.newIds),
@@ -55,7 +55,11 @@ export const batchRecords = route({
       afterLostRaces(operations, () => app.records.batch(wanted, work));
     const run = (batch: Batch) =>
       // A transaction reads the room when it has begun: many batches of one caller wait for that.
-      resultsOf(operations, new OperationRunner(ctx, app, batch), Math.min(app.schema.limits.answer, roomForAnswer()));
+      operationResults(
+        operations,
+        new OperationRunner(ctx, app, batch),
+        Math.min(app.schema.limits.answer, roomForAnswer()),
+      );
     const wanted = wantedLocksOf(operations, ctx, app);
     const answer =
       claim === undefined
@@ -73,7 +77,7 @@ export const batchRecords = route({
 });
 
 /** Another request can create the record of an upsert while its batch runs. A hidden record is refused again. */
-async function afterLostRaces<T>(operations: readonly Operation[], run: () => Promise<T>): Promise<T> {
+async function afterLostRaces<T>(operations: readonly BatchOperation[], run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await run();
@@ -87,12 +91,12 @@ async function afterLostRaces<T>(operations: readonly Operation[], run: () => Pr
 const ATTEMPTS = 3;
 
 /** A result beyond `most` bytes of all results is replaced by its outline; its write is not undone. */
-async function resultsOf(
-  operations: readonly Operation[],
+async function operationResults(
+  operations: readonly BatchOperation[],
   runner: OperationRunner,
   most: number,
-): Promise<readonly OperationResult[]> {
-  const results: OperationResult[] = [];
+): Promise<readonly BatchResult[]> {
+  const results: BatchResult[] = [];
   let bytes = 0;
   for (const [index, operation] of operations.entries()) {
     try {
@@ -112,14 +116,14 @@ const batchAnswer = (results: readonly string[]): Answer => ({
   body: arrayOf(results, '{"data":', '}'),
 });
 
-const answerToKeep = (results: readonly OperationResult[], operations: readonly Operation[]): AnswerToKeep => ({
+const answerToKeep = (results: readonly BatchResult[], operations: readonly BatchOperation[]): AnswerToKeep => ({
   answer: batchAnswer(results.map(({ text }) => text)),
   outline: batchAnswer(results.map(({ outline }) => outline)),
   records: mayDeleteUpdated(operations) ? undefined : results.flatMap(({ record }) => record ?? []),
 });
 
 /** A delete after an update may take the updated record, itself or by a cascade. A new one has only what the request has. */
-function mayDeleteUpdated(operations: readonly Operation[]): boolean {
+function mayDeleteUpdated(operations: readonly BatchOperation[]): boolean {
   const updated = operations.findIndex(({ op }) => op === 'update' || op === 'upsert');
   return updated >= 0 && operations.slice(updated).some(({ op }) => op === 'delete');
 }
@@ -133,7 +137,7 @@ interface KeptResult {
 const keptResults = ({ body }: StoredAnswer) => (JSON.parse(body) as { readonly data: readonly KeptResult[] }).data;
 
 /** The records of the answer that were there when the batch was committed. */
-const recordsLeftBy = (operations: readonly Operation[], kept: StoredAnswer): readonly RecordReference[] =>
+const recordsLeftBy = (operations: readonly BatchOperation[], kept: StoredAnswer): readonly RecordReference[] =>
   keptResults(kept).flatMap(({ data }, i) => {
     const operation = operations[i]!;
     const { collection } = operation;
@@ -145,7 +149,7 @@ const recordsLeftBy = (operations: readonly Operation[], kept: StoredAnswer): re
 
 interface RereadBatch {
   readonly kept: StoredAnswer;
-  readonly operations: readonly Operation[];
+  readonly operations: readonly BatchOperation[];
 }
 
 /** The operations are those of the first request, whose body was the same, with other ids of new records. */

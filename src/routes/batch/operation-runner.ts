@@ -5,15 +5,15 @@ import type { App } from '../../http/app.ts';
 import { type Admit, admitOf, notFoundProblem } from '../../http/gate.ts';
 import { present } from '../../invariant.ts';
 import type { RecordReference } from '../../records/idempotency.ts';
-import type { Written } from '../../records/read.ts';
+import type { WrittenAnswer } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { keyKindOf } from '../../schema/fields/index.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { requireChange, requireRecordId } from '../records/request.ts';
 import { uniqueFieldOf, upsertAccessOf } from '../records/upsert-request.ts';
-import type { Operation } from './operations.ts';
+import type { BatchOperation } from './operations.ts';
 
-export interface OperationResult {
+export interface BatchResult {
   /** The JSON text. */
   readonly text: string;
   /** The same text with the id only. */
@@ -34,7 +34,7 @@ export class OperationRunner {
     this.#admit = admitOf(ctx, app);
   }
 
-  async run(operation: Operation): Promise<OperationResult> {
+  async run(operation: BatchOperation): Promise<BatchResult> {
     const collection = this.#requestedCollection(operation);
     if (operation.op === 'upsert') return this.#upsert(collection, operation);
     const admission = this.#admit(collection, operation.op);
@@ -60,14 +60,14 @@ export class OperationRunner {
     }
   }
 
-  async #upsert(collection: Collection, { on, data }: Extract<Operation, { op: 'upsert' }>): Promise<OperationResult> {
+  async #upsert(collection: Collection, { on, data }: Extract<BatchOperation, { op: 'upsert' }>): Promise<BatchResult> {
     const access = upsertAccessOf(this.#admit, collection);
     const field = present(uniqueFieldOf(collection, on), 'a unique field');
     const { isCreated, written } = await this.#batch.upsert(access, { field, data, relations: [] });
     return resultOf(collection, isCreated ? 201 : 200, written);
   }
 
-  #requestedCollection({ collection }: Operation): Collection {
+  #requestedCollection({ collection }: BatchOperation): Collection {
     const found = this.#app.schema.collections.get(collection);
     if (found === undefined) throw notFoundProblem();
     return found;
@@ -76,12 +76,12 @@ export class OperationRunner {
 
 const DELETED_RESULT = '{"status":204}';
 
-function resultOf(collection: Collection, status: number, written: Written): OperationResult {
+function resultOf(collection: Collection, status: number, written: WrittenAnswer): BatchResult {
   const { id } = written;
   const record = { collection: collection.name, id };
   return { text: resultText(status, collection, written), outline: resultText(status, collection, { id }), record };
 }
 
 /** Only the id where the caller may not read the result. */
-export const resultText = (status: number, collection: Collection, { id, json }: Written): string =>
+export const resultText = (status: number, collection: Collection, { id, json }: WrittenAnswer): string =>
   `{"status":${status},"data":${json ?? `{"id":${keyKindOf(collection).toJson(id)}}`}}`;

@@ -11,7 +11,7 @@ import { keyKindOf } from '../../schema/fields/index.ts';
 import { type Collection, madeBy, madeByDatabase, type Relation, type Schema } from '../../schema/model/model.ts';
 import { expectedFields, uniqueFieldOf } from '../records/upsert-request.ts';
 
-export type Operation = CreateOperation | UpdateOperation | UpsertOperation | DeleteOperation;
+export type BatchOperation = CreateOperation | UpdateOperation | UpsertOperation | DeleteOperation;
 
 interface NamedRecord {
   /** The name as sent: the collection may not exist. */
@@ -52,12 +52,12 @@ const OPERATION_KINDS: readonly unknown[] = [
   'update',
   'upsert',
   'delete',
-] satisfies readonly Operation['op'][];
+] satisfies readonly BatchOperation['op'][];
 
 type Writes = NonNullable<Collection['writes']>;
 
 /** Throws `validation_failed`. */
-export function readOperations(body: unknown, schema: Schema, newIds: NewIds): Promise<readonly Operation[]> {
+export function readOperations(body: unknown, schema: Schema, newIds: NewIds): Promise<readonly BatchOperation[]> {
   return new OperationReader(schema, newIds).read(body);
 }
 
@@ -88,7 +88,7 @@ class OperationReader {
     this.#newIds = newIds;
   }
 
-  async read(body: unknown): Promise<readonly Operation[]> {
+  async read(body: unknown): Promise<readonly BatchOperation[]> {
     const items = this.#itemsOf(body);
     await this.#reserve(items);
     // Reads all names first, to distinguish a reference to a later operation from one to nothing.
@@ -146,7 +146,7 @@ class OperationReader {
     return read?.error === undefined && read !== undefined ? String(read.value) : undefined;
   }
 
-  #operation(item: unknown): Operation | undefined {
+  #operation(item: unknown): BatchOperation | undefined {
     if (!isObject(item)) {
       const detail = 'expected an object with `op`, `collection` and what the operation needs';
       return this.#reportHere('', 'not_an_object', detail);

@@ -8,10 +8,10 @@ import type { WantedLocks } from '../../records/write/batch.ts';
 import { changedByUpsert } from '../../records/write/upsert.ts';
 import { keyKindOf } from '../../schema/fields/index.ts';
 import { uniqueFieldOf, upsertAccessOf } from '../records/upsert-request.ts';
-import type { Operation } from './operations.ts';
+import type { BatchOperation } from './operations.ts';
 
 /** Operations that fail before they reach the database want none. */
-export function wantedLocksOf(operations: readonly Operation[], ctx: Context, app: App): WantedLocks {
+export function wantedLocksOf(operations: readonly BatchOperation[], ctx: Context, app: App): WantedLocks {
   const admit = admitOf(ctx, app);
   const created = new Set(
     operations.flatMap((operation) => (operation.op === 'create' ? [`${operation.collection} ${operation.id}`] : [])),

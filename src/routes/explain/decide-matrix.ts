@@ -20,7 +20,7 @@ import { METHOD_OF } from './request-method.ts';
 const [MOST_CALLERS, MOST_RECORDS, MOST_CREATES, MOST_MEMBERS, MOST_CELLS] = [20, 100, 20, 100, 2_000];
 const [MOST_RULES, MOST_BYTES] = [100, 256 * 1024];
 
-const rule = z.strictObject({ roles: z.array(z.string()).optional(), when: z.string().optional() });
+const ruleShape = z.strictObject({ roles: z.array(z.string()).optional(), when: z.string().optional() });
 const MATRIX_SHAPE = {
   collection: z.string(),
   action: z.enum(ACTIONS).default('read'),
@@ -53,11 +53,11 @@ const MATRIX_SHAPE = {
     .default([])
     .describe('Of a create, in place of `ids`: the data of records that are not there.'),
   rules: z
-    .union([z.string(), z.array(rule).max(MOST_RULES)])
+    .union([z.string(), z.array(ruleShape).max(MOST_RULES)])
     .optional()
     .describe('Rules that are not saved: decided as well, in place of those of the action, or of the member.'),
 };
-const body = jsonBody(MATRIX_SHAPE, MOST_BYTES);
+const matrixBody = jsonBody(MATRIX_SHAPE, MOST_BYTES);
 type MatrixBody = z.infer<z.ZodObject<typeof MATRIX_SHAPE>>;
 
 const OUTCOMES: Json = {
@@ -81,7 +81,7 @@ export const decideMatrix = route({
   description:
     'For each caller: `allowed`, `refused` (403) or `hidden` (404, or not in the list) for each record. An update is one that changes nothing. ' +
     'A `member` is refused where the record is shown without it, or may be updated without it.',
-  body,
+  body: matrixBody,
   answers: {
     200: {
       description: 'A row for each caller. `drafted`: by the rules of the request.',
@@ -93,7 +93,7 @@ export const decideMatrix = route({
     const asker = callerOf(ctx);
     requireSession(asker);
     await app.auth.countQuestion(asker);
-    const question = questionOf(given, app);
+    const question = matrixQuestionOf(given, app);
     const store = new Store(app.db, app.schema);
     const facts = { ip: ctx.state.address, method: METHOD_OF[question.action], origin: ctx.req.headers.origin };
     const rows = await inTimeOf(store, (q) => matrixOf(question, { store, q, facts }));
@@ -119,7 +119,7 @@ function requireSession({ by }: Caller): void {
 const nameOfMadeUp = (caller: AskedCaller): string => (caller.kind === 'row' ? String(caller.row.roles) : caller.kind);
 
 /** Throws `validation_failed` with every error. */
-function questionOf(body: MatrixBody, { schema }: App): MatrixQuestion {
+function matrixQuestionOf(body: MatrixBody, { schema }: App): MatrixQuestion {
   const { collection: name, action, member, members, callers, ids, data } = body;
   const errors: ErrorDetail[] = [];
   const report: ReportAsked = (pointer, code, detail, place) => {

@@ -12,7 +12,7 @@ import { admissionOf, notFoundProblem } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
-import { headerOf, idOf, ifNoneMatchParameter } from '../records/request.ts';
+import { headerOf, idInPath, ifNoneMatchParameter } from '../records/request.ts';
 import { readSizes, sizeParameters } from './sizes.ts';
 
 const bytesAnswer = (description: string, headers: RouteAnswer['headers'] = []): RouteAnswer => ({
@@ -65,7 +65,7 @@ export const readContent = route({
   problems: ['invalid_parameter', 'validation_failed', 'not_found', 'range_not_satisfiable'],
   async handle(ctx, app) {
     const sizes = readSizes(queryOf(ctx), app.schema.uploads.images);
-    const id = idOf(ctx);
+    const id = idInPath(ctx);
     const admission = admissionOf(ctx);
     const { json } = await app.records.read(admission.access(), { id, relations: [] });
     const content = await contentOf(JSON.parse(String(json)) as FileRecord, sizes, app);

@@ -3,7 +3,7 @@ import { admissionOf } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import { route } from '../define-route.ts';
-import { idOf } from '../records/request.ts';
+import { idInPath } from '../records/request.ts';
 
 export const linkFile = route({
   method: 'POST',
@@ -20,7 +20,7 @@ export const linkFile = route({
     const { records, files, config, auth } = app;
     const admission = admissionOf(ctx);
     const { caller } = admission;
-    const id = idOf(ctx);
+    const id = idInPath(ctx);
     await records.read(admission.access(), { id, relations: [] });
     const { sessionId, principal: userId } = caller;
     const kind = caller.by === 'key' ? 'key' : 'session';

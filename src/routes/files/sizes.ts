@@ -45,12 +45,12 @@ const parameterValues = (pairs: readonly QueryPair[], key: string): readonly (st
   pairs.filter((pair) => pair.key === key).map(({ value }) => value);
 
 /** A key with the values that it can have. */
-interface Choice {
+interface SizeChoice {
   readonly key: string;
   readonly sizes: readonly number[];
 }
 
-function readSize(pairs: readonly QueryPair[], { key, sizes }: Choice, errors: ErrorDetail[]): number | undefined {
+function readSize(pairs: readonly QueryPair[], { key, sizes }: SizeChoice, errors: ErrorDetail[]): number | undefined {
   const values = parameterValues(pairs, key);
   if (values.length === 0) return undefined;
   const size = values.length === 1 ? sizes.find((known) => String(known) === values[0]) : undefined;

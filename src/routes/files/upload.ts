@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
-import { currentCaller } from '../../caller.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import {
   createData,
@@ -18,6 +17,7 @@ import type { App } from '../../http/app.ts';
 import { askForBody, readJsonBody } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
+import { currentCaller } from '../../queued-caller.ts';
 import { newRecordId } from '../../record-id.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Relation } from '../../schema/model/model.ts';

@@ -62,13 +62,13 @@ export const RESPONSE_FIELD: FormField = { name: 'response', label: '', type: 'h
 
 /** Throws `validation_failed`. */
 export function readCredential<T>(shape: z.ZodType<T>, text: string): T {
-  const read = shape.safeParse(jsonOf(text));
+  const read = shape.safeParse(parsedJson(text));
   if (read.success) return read.data;
   const detail = 'expected the response of the browser; use the button of the page';
   throw problemOfError('validation_failed', { pointer: '/response', code: 'invalid_value', detail });
 }
 
-function jsonOf(text: string): unknown {
+function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,6 +1,6 @@
 /** The pages of a signed-in user: the second factor, and passkeys. Not a route. */
 import type { Caller } from '../../auth/auth.ts';
-import type { Passkey } from '../../auth/factors/passkey-rows.ts';
+import type { StoredPasskey } from '../../auth/factors/passkey-rows.ts';
 import { clientOf } from '../../http/request.ts';
 import { parseUuid } from '../../policy/values.ts';
 import { Problem, problemOfError } from '../../problem.ts';
@@ -46,7 +46,7 @@ const step = (page: string, name: string, button: string, ...fields: readonly Fo
 
 type FactorStep = (visit: Visit, user: Caller) => Promise<Submitted>;
 
-async function stepOf(steps: Readonly<Record<string, FactorStep>>, visit: Visit): Promise<Submitted> {
+async function submittedStep(steps: Readonly<Record<string, FactorStep>>, visit: Visit): Promise<Submitted> {
   const name = visit.values.get('step');
   if (!Object.hasOwn(steps, name)) throw new Problem('validation_failed', 'use a button of the page');
   return steps[name]!(visit, userAt(visit.ctx));
@@ -80,7 +80,7 @@ export const secondFactorPage: AccountPage = {
       ],
     };
   },
-  submit: (visit) => stepOf(FACTOR_STEPS, visit),
+  submit: (visit) => submittedStep(FACTOR_STEPS, visit),
 };
 
 const FACTOR_STEPS: Readonly<Record<string, FactorStep>> = {
@@ -146,12 +146,12 @@ export const passkeysPage: AccountPage = {
       links: [FACTOR_LINK],
     };
   },
-  submit: (visit) => stepOf(PASSKEY_STEPS, visit),
+  submit: (visit) => submittedStep(PASSKEY_STEPS, visit),
 };
 
 /** The button names its passkey. */
 const passkeyStep = (
-  { id, name }: Passkey,
+  { id, name }: StoredPasskey,
   does: string,
   verb: string,
   ...fields: readonly FormField[]

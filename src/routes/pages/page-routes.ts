@@ -17,7 +17,7 @@ import { passkeyScript } from './passkey-script.ts';
 import { SIGNED_IN } from './provider-links.ts';
 import { challengePage, codePage, loginPage, passkeyPage, setupPage, signInPage } from './sign-in-pages.ts';
 
-const PAGES: readonly AccountPage[] = [
+const ACCOUNT_PAGES: readonly AccountPage[] = [
   signInPage,
   challengePage,
   forgotPage,
@@ -42,7 +42,7 @@ const signedInRoute: Route = {
   handle: (ctx, app) => showSignedIn(ctx, app),
 };
 
-const formRoutes = PAGES.flatMap((page): readonly Route[] => {
+const formRoutes = ACCOUNT_PAGES.flatMap((page): readonly Route[] => {
   const path = `/auth/${page.name}`;
   return [
     {

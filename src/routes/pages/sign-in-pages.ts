@@ -52,7 +52,7 @@ export const loginPage: AccountPage = {
   isOffered: ({ schema }) => schema.mail.otp,
   async submit(visit) {
     return {
-      signedIn: await visit.app.auth.loginCodes.confirmToken(visit.values.get('token'), await requestOf(visit)),
+      signedIn: await visit.app.auth.loginCodes.confirmToken(visit.values.get('token'), await signInRequest(visit)),
     };
   },
 };
@@ -70,7 +70,7 @@ export const codePage: AccountPage = {
     const email = readEmail(values.get('email'));
     const code = values.get('code').trim();
     if (code !== '')
-      return { signedIn: await app.auth.loginCodes.confirmCode({ email, code }, await requestOf(visit)) };
+      return { signedIn: await app.auth.loginCodes.confirmCode({ email, code }, await signInRequest(visit)) };
     await app.auth.loginCodes.request(email, clientOf(ctx));
     return { show: codeForm(values) };
   },
@@ -104,7 +104,7 @@ export const passkeyPage: AccountPage = {
     const { app, ctx, values } = visit;
     if (values.get('response') !== '') {
       const response = readCredential(authenticationResponse, values.get('response'));
-      return { signedIn: await app.auth.passkeys.login({ response, ...(await requestOf(visit)) }) };
+      return { signedIn: await app.auth.passkeys.login({ response, ...(await signInRequest(visit)) }) };
     }
     const options = await app.auth.passkeys.requestOptions(clientOf(ctx));
     const form = {
@@ -157,4 +157,4 @@ const signInLink = ({ config, schema }: App): PageLink => ({
   to: withTarget(SIGN_IN_LINK.to, config.studio ? schema.studio.path : undefined),
 });
 
-const requestOf = async ({ ctx, app }: Visit) => ({ client: clientOf(ctx), guest: await guestAt(ctx, app) });
+const signInRequest = async ({ ctx, app }: Visit) => ({ client: clientOf(ctx), guest: await guestAt(ctx, app) });

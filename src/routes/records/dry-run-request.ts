@@ -5,10 +5,10 @@ import { newRecordId } from '../../record-id.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import { askedCreate } from '../../records/write/row-in-process.ts';
 import type { Collection } from '../../schema/model/model.ts';
-import type { Operation } from '../batch/operations.ts';
+import type { BatchOperation } from '../batch/operations.ts';
 
 /** A write whose outcome one rule of access decides. */
-export type TriedOperation = Exclude<Operation, { readonly op: 'upsert' }>;
+export type TriedOperation = Exclude<BatchOperation, { readonly op: 'upsert' }>;
 
 const DRY_RUN_KEYS: readonly string[] = ['action', 'id', 'data'];
 const WRITE_ACTIONS: readonly unknown[] = ['create', 'update', 'delete'];

@@ -5,7 +5,7 @@ import { problemOf } from '../../http/answer/errors.ts';
 import type { App } from '../../http/app.ts';
 import { admitOf, requestedCollection } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
-import type { Written } from '../../records/read.ts';
+import type { WrittenAnswer } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { DENIED, Refusal } from '../../refusal.ts';
 import { neededTenant } from '../../schema/model/filter-keys.ts';
@@ -102,7 +102,8 @@ async function isTakenVisibly(
   }
 }
 
-const parsedRecord = ({ json }: Pick<Written, 'json'>): object => (json === undefined ? {} : JSON.parse(String(json)));
+const parsedRecord = ({ json }: Pick<WrittenAnswer, 'json'>): object =>
+  json === undefined ? {} : JSON.parse(String(json));
 
 function refusedResult({ status, code, message, errors, errorCount }: Problem): object {
   const reason = code === 'forbidden' && message !== DENIED ? { message } : {};

@@ -12,7 +12,7 @@ import {
   type RecordReference,
   type StoredAnswer,
 } from '../../records/idempotency.ts';
-import type { Written } from '../../records/read.ts';
+import type { WrittenAnswer } from '../../records/read.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
 import { type Answer, answerCreated, headerOf } from './request.ts';
@@ -23,7 +23,7 @@ export interface KeyedCreate {
   readonly collection: Collection;
   /** The relations that the answer expands. */
   readonly relations: readonly Relation[];
-  readonly create: (tx: Transaction) => Promise<Written>;
+  readonly create: (tx: Transaction) => Promise<WrittenAnswer>;
 }
 
 /** The record and the kept answer are in the same transaction: both exist, or neither. */
@@ -61,7 +61,7 @@ interface KeptRecord {
 }
 
 /** An answer that is too long to be kept is not parsed. */
-const keptIn = ({ id, json }: Written): KeptRecord =>
+const keptIn = ({ id, json }: WrittenAnswer): KeptRecord =>
   json === undefined || json.length > MAX_KEPT_BYTES ? { id } : (JSON.parse(String(json)) as KeptRecord);
 
 /** A created record, and the records that its answer expands. */
@@ -87,7 +87,7 @@ export async function rereadRecord(
   ctx: Context,
   app: App,
   { collection: name, id, relations }: Reread,
-): Promise<Written> {
+): Promise<WrittenAnswer> {
   const collection = app.schema.collections.get(name);
   if (collection === undefined) return { id };
   try {

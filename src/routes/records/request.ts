@@ -10,14 +10,14 @@ import { notFoundProblem } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
 import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import { JsonPieces, type JsonText } from '../../records/json-pieces.ts';
-import type { Written } from '../../records/read.ts';
+import type { WrittenAnswer } from '../../records/read.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import { keyKindOf } from '../../schema/fields/index.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { Body } from '../define-route.ts';
 
 /** The UUID in the path. */
-export const idOf = (ctx: Context): string => requireFound(parseUuid(ctx.params.id as string));
+export const idInPath = (ctx: Context): string => requireFound(parseUuid(ctx.params.id as string));
 
 /** The id of a record in the path. */
 export const recordIdOf = (ctx: Context, collection: Collection): string =>
@@ -103,13 +103,13 @@ export interface Answer {
   readonly body: JsonText;
 }
 
-export function answerCreated(path: string, collection: Collection, written: Written): Answer {
+export function answerCreated(path: string, collection: Collection, written: WrittenAnswer): Answer {
   const { headers, body } = answerWritten(collection, written);
   return { status: 201, headers: { Location: `${path}/${encodeURIComponent(written.id)}`, ...headers }, body };
 }
 
 /** Only the id where the caller may not read the result. */
-export function answerWritten(collection: Collection, { id, json, version }: Written): Answer {
+export function answerWritten(collection: Collection, { id, json, version }: WrittenAnswer): Answer {
   if (json === undefined || version === undefined) {
     return { status: 200, headers: {}, body: `{"data":{"id":${keyKindOf(collection).toJson(id)}}}` };
   }

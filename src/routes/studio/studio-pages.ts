@@ -11,7 +11,7 @@ import { bundlePage, type PageName, type StudioBundle } from './studio-bundle.ts
 import { hasStudio } from './studio-origin.ts';
 
 /** Only our own files, and the style that the editor writes into a page with this nonce; no script makes markup from text. */
-const policyOf = (nonce: string): string =>
+const securityPolicyOf = (nonce: string): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
@@ -26,7 +26,7 @@ const policyOf = (nonce: string): string =>
     "trusted-types 'none'",
   ].join('; ');
 
-interface PagePlace {
+interface StudioPagePlace {
   readonly nonce: string;
   /** The path of the studio. */
   readonly root: string;
@@ -37,7 +37,7 @@ interface BundleFile {
   readonly packed?: PackedForms;
 }
 interface StudioTexts {
-  readonly pageWith: (place: PagePlace) => string;
+  readonly pageWith: (place: StudioPagePlace) => string;
   readonly assets: ReadonlyMap<string, StaticText>;
 }
 
@@ -56,7 +56,7 @@ class StudioFiles {
   }
 }
 
-const kept = new StudioFiles();
+const studioFiles = new StudioFiles();
 
 /** The folder of the package that holds the bundles, beside the folder of the module that reads it. */
 const PACKED_FOLDER = fileURLToPath(new URL('../studio', import.meta.url));
@@ -64,13 +64,13 @@ const PACKED_FOLDER = fileURLToPath(new URL('../studio', import.meta.url));
 /** Reads the bundle of the package; in a checkout, makes it. */
 async function loadTexts(name: PageName): Promise<StudioTexts> {
   const packed = readPacked(PACKED_FOLDER, name);
-  if (packed !== undefined) return textsOf(packed, packed.files);
+  if (packed !== undefined) return bundleTexts(packed, packed.files);
   const made = await bundlePage(fileURLToPath(new URL('../../..', import.meta.url)), name);
   const files = Object.entries(made.files).map(([file, text]) => [file, { text }] as const);
-  return textsOf(made, new Map(files));
+  return bundleTexts(made, new Map(files));
 }
 
-function textsOf(
+function bundleTexts(
   { script, style }: Pick<StudioBundle, 'script' | 'style'>,
   files: ReadonlyMap<string, BundleFile>,
 ): StudioTexts {
@@ -81,7 +81,7 @@ function textsOf(
       new StaticText(`${type}; charset=utf-8`, text, { caching: 'immutable', ...(packed && { packed }) }),
     ] as const;
   });
-  const pageWith = ({ nonce, root }: PagePlace): string =>
+  const pageWith = ({ nonce, root }: StudioPagePlace): string =>
     pageHtml({ script: `${root}/assets/${script}`, style: `${root}/assets/${style}`, nonce, root });
   return { pageWith, assets: new Map(assets) };
 }
@@ -89,7 +89,7 @@ function textsOf(
 async function sendStudioPage(ctx: Context, { pageWith }: StudioTexts, root: string): Promise<void> {
   const nonce = randomBytes(16).toString('base64');
   ctx.set({
-    'Content-Security-Policy': policyOf(nonce),
+    'Content-Security-Policy': securityPolicyOf(nonce),
     'Cross-Origin-Opener-Policy': 'same-origin',
     // Without an ETag: a stored page would have the nonce of another answer.
     'Cache-Control': 'no-cache',
@@ -103,7 +103,7 @@ async function sendStudioPage(ctx: Context, { pageWith }: StudioTexts, root: str
  * @param isJoinedAnew the files are made for these routes alone: each save of `bylaw dev` has routes of its own
  */
 export function studioRoutesAt(root: string, isJoinedAnew: boolean): readonly Route[] {
-  const files = isJoinedAnew ? new StudioFiles() : kept;
+  const files = isJoinedAnew ? new StudioFiles() : studioFiles;
   const pageRoute = (path: string, name: PageName = 'studio'): Route => ({
     method: 'GET',
     path,

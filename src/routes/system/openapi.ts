@@ -3,7 +3,7 @@ import { memoizedBy } from '../../memoized.ts';
 import { route } from '../define-route.ts';
 
 /** A document lives as long as its schema. */
-const textOf = memoizedBy(
+const documentText = memoizedBy(
   (document: object) => new StaticText('application/json; charset=utf-8', JSON.stringify(document)),
 );
 
@@ -16,6 +16,6 @@ export const openapi = route({
   answers: { 200: { description: 'OpenAPI 3.1.', shape: () => ({ type: 'object' }) } },
   problems: [],
   handle(ctx, app) {
-    return textOf(app.document()).send(ctx);
+    return documentText(app.document()).send(ctx);
   },
 });

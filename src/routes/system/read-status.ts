@@ -24,7 +24,7 @@ const ROUTE_RATE = object({
 });
 const WARNING = object({ code: TEXT, line: NUMBER, message: TEXT });
 
-const windowOf = memoizedBy((_metrics: Metrics) => new RateWindow(Date.now() - process.uptime() * 1000));
+const rateWindowOf = memoizedBy((_metrics: Metrics) => new RateWindow(Date.now() - process.uptime() * 1000));
 
 /** The environment decides no warning. */
 const warningsOf = memoizedBy((schema: Schema) =>
@@ -83,7 +83,7 @@ export const readStatus = route({
       database: { kind: db.kind, version: String(version), bytes: Number(bytes) },
       event_loop_lag_ms: inSeconds === null ? null : Math.round(inSeconds * 100_000) / 100,
       memory_bytes: gaugeIn(text, 'process_resident_memory_bytes'),
-      requests: windowOf(metrics).ratesOf(text, Date.now()),
+      requests: rateWindowOf(metrics).ratesOf(text, Date.now()),
       queues: { tasks: gaugeIn(text, 'bylaw_waiting_tasks'), mails: gaugeIn(text, 'bylaw_mail_queue') },
       policy_cache: {
         entries: gaugeIn(text, 'bylaw_policy_cache_entries'),

@@ -8,14 +8,14 @@ import { route } from '../define-route.ts';
 import { html } from '../pages/escaped.ts';
 import { hasStudio } from '../studio/studio-origin.ts';
 
-const STYLE = `
+const START_STYLE = `
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
 body{max-width:36rem;margin:4rem auto;padding:0 1rem}
 code{font:0.9em/1.45 ui-monospace,monospace}
 dt{margin-top:.75rem}
 dd{margin:0}`;
 
-const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;
+const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(START_STYLE).digest('base64')}'; frame-ancestors 'none'`;
 
 /** The same for everybody: it shows nothing of the collections and of their records. */
 function drawStartPage(ctx: Context, { schema, config, workshop }: App): string {
@@ -30,7 +30,7 @@ function drawStartPage(ctx: Context, { schema, config, workshop }: App): string 
       ? `<dt><a href="${schema.studio.path}">${schema.studio.path}</a></dt><dd>the records, for people, and the policies, for administrators</dd>`
       : '';
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${STYLE}</style></head>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${START_STYLE}</style></head>
 <body><h1>${title}</h1>
 <p>This is the API of ${appName === undefined ? 'a service' : title}: collections of records, where policies decide every access.
 It runs on bylaw.</p>

@@ -11,7 +11,7 @@ import { jsonBody } from '../json-body.ts';
 import { MOST_TEXT_BYTES, readDraftSchema } from './draft-schema.ts';
 
 /** Milliseconds for a pair of rules, in which other requests wait. */
-const BUDGET_MS = 20;
+const COMPARE_BUDGET_MS = 20;
 
 const VERDICTS = ['same', 'narrower', 'wider', 'both', 'unknown', 'added', 'removed'];
 const BOOL_OR_UNKNOWN: Json = { type: ['boolean', 'null'], description: 'null: unknown.' };
@@ -72,7 +72,7 @@ async function differenceOf(served: Schema, changed: Schema): Promise<object> {
   const { compareSchemas } = await import('../../workbench/diff/compare-schemas.ts');
   const { diffDocument } = await import('../../workbench/diff/diff-document.ts');
   const { withReplays } = await import('../../workbench/memory-database.ts');
-  const compared = withReplays((ask) => compareSchemas(served, changed, { budget: BUDGET_MS, ask }));
+  const compared = withReplays((ask) => compareSchemas(served, changed, { budget: COMPARE_BUDGET_MS, ask }));
   const difference = await compared.catch((error: unknown) => {
     if (!(error instanceof MissingPackage)) throw error;
     throw new Problem('unavailable', 'a comparison needs a database in memory: npm install @electric-sql/pglite');

@@ -5,7 +5,7 @@
  */
 import { isOpaque, isText } from '../../policy/scalar-types.ts';
 import type { SchemaIssue } from '../file/issue.ts';
-import { SchemaSource } from '../file/source.ts';
+import { SourceText } from '../file/source.ts';
 import { builtInFields } from '../model/built-in.ts';
 import { indexesOf, isIndexable } from '../model/indexes.ts';
 import type { Collection, Field, Schema } from '../model/model.ts';
@@ -15,7 +15,7 @@ import type { Collection, Field, Schema } from '../model/model.ts';
  * single note about its own fields, at its name; `users` and `files` only if the file names them.
  */
 export function growthNotes(schema: Schema, text: string): readonly SchemaIssue[] {
-  const source = new SchemaSource(text, schema.file);
+  const source = new SourceText(text, schema.file);
   const note = (message: string, path: readonly string[], code: GrowthCode = 'no_index'): void =>
     source.report({ code, severity: 'note', message, path, at: 'key' });
   for (const collection of schema.collections.values()) {

@@ -3,7 +3,7 @@
  * run leaves no trace.
  */
 import type { Policy } from '../../policy/types.ts';
-import type { Path } from '../file/issue.ts';
+import type { DocumentPath } from '../file/issue.ts';
 import { type Collection, isUniqueMember } from '../model/model.ts';
 import { type AdviceContext, memberRulePlace } from './read-access.ts';
 import { opensTo } from './strangers.ts';
@@ -26,7 +26,7 @@ export function warnOfGuessableValues(collections: ReadonlyMap<string, Collectio
   }
 }
 
-function readRulePath({ name }: Collection, member: string, { source, shapes }: AdviceContext): Path {
+function readRulePath({ name }: Collection, member: string, { source, shapes }: AdviceContext): DocumentPath {
   const path = source.conditionPath(memberRulePlace({ collection: name, member, key: 'read', index: 0 }, { shapes }));
   return source.has(path) ? path : path.slice(0, -1);
 }

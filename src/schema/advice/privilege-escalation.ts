@@ -6,7 +6,7 @@ import { canonical } from '../../policy/analyse/canonical.ts';
 import { provenPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Checked, type Policy } from '../../policy/types.ts';
 import { allOperandsOf, everyBranch, isOfCaller, memberName } from '../../policy/visit.ts';
-import type { Path } from '../file/issue.ts';
+import type { DocumentPath } from '../file/issue.ts';
 import type { Collection } from '../model/model.ts';
 import { type AdviceContext, memberRulePlace, type PlacedPolicy, rulePlace } from './read-access.ts';
 
@@ -51,7 +51,7 @@ function tenantFields(checked: Checked, { tenantLayout }: Collection): ReadonlyS
 }
 
 interface EscalationPlace extends AdviceContext {
-  readonly path: Path;
+  readonly path: DocumentPath;
   /** The field says which tenant's records are meant. */
   readonly isTenant: boolean;
 }

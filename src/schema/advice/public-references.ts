@@ -3,9 +3,9 @@
  * can have, or prevent the deletion of a record. A public caller has no other roles than those of
  * registration.
  */
-import type { Action, BelongsTo as CatalogBelongsTo, CheckedOperand, Policy } from '../../policy/types.ts';
+import type { Action, CatalogBelongsTo, CheckedOperand, Policy } from '../../policy/types.ts';
 import { allOperandsOf, ownMemberOf } from '../../policy/visit.ts';
-import type { Path } from '../file/issue.ts';
+import type { DocumentPath } from '../file/issue.ts';
 import type { BelongsTo, Collection, Schema } from '../model/model.ts';
 import { type AdviceContext, rulePlace } from './read-access.ts';
 import { isPublic, opensTo } from './strangers.ts';
@@ -60,7 +60,7 @@ function warnOfBlock(reference: PublicReference, context: AdviceContext): void {
 
 interface UnguardedRule {
   readonly action: Action;
-  readonly path: Path;
+  readonly path: DocumentPath;
   /** The condition to add to it. */
   readonly condition: string;
 }

@@ -2,9 +2,9 @@
  * Warns of rules of two collections that read each other's records otherwise than over one reference: writes of both at
  * the same instant may each see the other's record as it was, and both be allowed. Writes over one reference run in turn.
  */
-import type { Checked, CheckedOperand, Scope, ToManyPath, ToOneStep } from '../../policy/types.ts';
+import type { Checked, CheckedOperand, RowScope, ToManyPath, ToOneStep } from '../../policy/types.ts';
 import { operandsOf, ownMemberOf, partsOf } from '../../policy/visit.ts';
-import { type Path, pathText } from '../file/issue.ts';
+import { type DocumentPath, pathText } from '../file/issue.ts';
 import type { Collection } from '../model/model.ts';
 import { pathOfCheck } from '../rules/checks.ts';
 import { placedPolicies } from './privilege-escalation.ts';
@@ -20,7 +20,7 @@ interface OtherRead {
 }
 
 interface PlacedWriteRule {
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly reads: readonly OtherRead[];
   /** A rule for creating or deleting judges no write of a member that another record has. */
   readonly isOfUpdate: boolean;
@@ -133,11 +133,11 @@ interface CountedElements {
 /** In the place of a reference, until the path to the elements is known. */
 const OF_ELEMENT = '';
 
-const isOfHeld = (scope: Scope, held: ReadonlySet<string>): boolean =>
+const isOfHeld = (scope: RowScope, held: ReadonlySet<string>): boolean =>
   scope.kind === 'record' || scope.kind === 'next' || (scope.kind === 'variable' && held.has(scope.name));
 
 interface ReadWalk {
-  readonly scope: Scope;
+  readonly scope: RowScope;
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
 }

@@ -8,9 +8,9 @@ import { hasAnyRole } from '../../policy/check/roles-condition.ts';
 import { UNNEEDED_MARK } from '../../policy/check/warnings/warning-list.ts';
 import type { Action, Catalog, Checked, Policy } from '../../policy/types.ts';
 import { allOperandsOf, isOfInstant } from '../../policy/visit.ts';
-import { cutByComment, type Finding, type Path, pathText } from '../file/issue.ts';
+import { cutByComment, type DocumentPath, type Finding, pathText } from '../file/issue.ts';
 import { type CollectionShape, NAME, type RULE_KEYS, type RuleShape, type RulesShape } from '../file/shape.ts';
-import type { SchemaSource } from '../file/source.ts';
+import type { SourceText } from '../file/source.ts';
 import { valueAt } from '../file/validate.ts';
 import { builtInAccess } from '../model/built-in.ts';
 import type { Bare } from '../model/collections.ts';
@@ -24,16 +24,16 @@ import { adviceFor, type WordAdvice } from '../model/policy-words.ts';
 import { knownRole } from '../model/settings/settings.ts';
 
 export interface AccessReading {
-  readonly source: SchemaSource;
+  readonly source: SourceText;
   readonly catalog: Catalog;
   readonly broken: ReadonlySet<string>;
   /** The roles that strangers can get by themselves. */
   readonly publicRoles: ReadonlySet<string>;
 }
-interface RulePlace extends AccessReading {
+interface RuleReading extends AccessReading {
   readonly collection: string;
   readonly action: Action;
-  readonly path: Path;
+  readonly path: DocumentPath;
   /** The rules are those of a field or belongs_to. */
   readonly isOfMember?: boolean;
   /** Leaves out warnings of other codes. Default: none. */
@@ -140,7 +140,7 @@ type RulesByKey = Partial<Record<(typeof RULE_KEYS)[number], RulesShape>>;
 const ruleKey = (action: Action | 'restore', given: RulesByKey): (typeof RULE_KEYS)[number] =>
   given.view !== undefined && (action === 'list' || action === 'read') ? 'view' : action;
 
-function mustStandAlone(given: RulesByKey, path: Path, { source }: AccessReading): void {
+function mustStandAlone(given: RulesByKey, path: DocumentPath, { source }: AccessReading): void {
   for (const key of ['list', 'read'] as const) {
     if (given[key] === undefined) continue;
     const message = `\`view\` is \`list\` and \`read\`; expected either \`view\` or \`${key}\`, not both`;
@@ -150,12 +150,12 @@ function mustStandAlone(given: RulesByKey, path: Path, { source }: AccessReading
 
 export interface PlacedPolicy {
   readonly policy: Policy;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 /** `path`: of the list of rules. */
-function readPolicies(rules: RulesShape | undefined, place: RulePlace): readonly PlacedPolicy[] {
-  const read = rulesOf(rules).flatMap((rule, i) => {
+function readPolicies(rules: RulesShape | undefined, place: RuleReading): readonly PlacedPolicy[] {
+  const read = ruleShapes(rules).flatMap((rule, i) => {
     const path = rulePath(rules, place.path, i);
     const policy = readRule(rule, { ...place, path });
     return policy === undefined ? [] : [{ policy, path }];
@@ -227,19 +227,19 @@ function warnOfTime(rules: readonly PlacedPolicy[], { source }: AccessReading): 
   }
 }
 
-function builtInPolicies({ kind }: Bare, place: RulePlace): readonly Policy[] {
+function builtInPolicies({ kind }: Bare, place: RuleReading): readonly Policy[] {
   const rules = builtInAccess(kind)[place.action] ?? [];
   return rules.flatMap((rule) => readRule(rule, place) ?? []);
 }
 
-function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
+function ruleShapes(rules: RulesShape | undefined): readonly RuleShape[] {
   if (rules === undefined) return [];
   if (Array.isArray(rules)) return rules;
   return [typeof rules === 'object' ? rules : { when: rules }];
 }
 
 /** The path of a rule: rules of a list are numbered, a single policy is at its action. */
-const rulePath = (rules: RulesShape | undefined, path: Path, i: number): Path =>
+const rulePath = (rules: RulesShape | undefined, path: DocumentPath, i: number): DocumentPath =>
   Array.isArray(rules) ? [...path, i] : path;
 
 /** The context of advice about rules, beside the collections. */
@@ -256,7 +256,7 @@ interface RuleOfAction {
   readonly index: number;
 }
 
-export function rulePlace({ collection, action, index: i }: RuleOfAction, { shapes }: Shapes): Path {
+export function rulePlace({ collection, action, index: i }: RuleOfAction, { shapes }: Shapes): DocumentPath {
   const access = (shapes[collection]?.access ?? {}) as RulesByKey;
   const key = ruleKey(action, access);
   return rulePath(access[key], ['collections', collection, 'access', key], i);
@@ -270,7 +270,7 @@ interface RuleOfMember {
   readonly index: number;
 }
 
-export function memberRulePlace({ collection, member, key, index: i }: RuleOfMember, { shapes }: Shapes): Path {
+export function memberRulePlace({ collection, member, key, index: i }: RuleOfMember, { shapes }: Shapes): DocumentPath {
   const shape = shapes[collection];
   const part = shape?.fields !== undefined && Object.hasOwn(shape.fields, member) ? 'fields' : 'relations';
   const given = valueAt(shape, [part, member, 'access', key]) as RulesShape | undefined;
@@ -278,7 +278,7 @@ export function memberRulePlace({ collection, member, key, index: i }: RuleOfMem
 }
 
 /** A rule without `roles` or without `when` has no condition of that kind. */
-function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
+function readRule(rule: RuleShape, place: RuleReading): Policy | undefined {
   const { source, path, catalog } = place;
   const { roles, when, message: reason } = rule;
   if (roles === undefined && when === undefined) {
@@ -297,9 +297,9 @@ function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
 }
 
 /** A record that a rule for `read` denies is a 404, and a value is left out. The rules of a `view` are those of `list`. */
-const isNeverTold = ({ action }: RulePlace): boolean => action === 'read';
+const isNeverTold = ({ action }: RuleReading): boolean => action === 'read';
 
-const messageNeverTold = (path: Path): Finding => ({
+const messageNeverTold = (path: DocumentPath): Finding => ({
   code: 'message_never_told',
   severity: 'warning',
   message:
@@ -314,7 +314,7 @@ export interface CheckedText {
   readonly checked: Checked;
 }
 
-interface WhenPlace extends RulePlace {
+interface WhenPlace extends RuleReading {
   /** The roles beside the condition. */
   readonly roles: readonly string[];
 }
@@ -347,7 +347,7 @@ export function readWhen(text: string, place: WhenPlace): CheckedText | undefine
   return checked === undefined || failed ? undefined : { text, checked };
 }
 
-function wordAdvice(text: string, { catalog, collection, path }: RulePlace): WordAdvice | undefined {
+function wordAdvice(text: string, { catalog, collection, path }: RuleReading): WordAdvice | undefined {
   if (!NAME.test(text)) return undefined;
   const { roles, collections } = catalog;
   return adviceFor(text, { roles, collection: collections.get(collection), isWhen: path.at(-1) === 'when' });
@@ -357,7 +357,7 @@ function wordAdvice(text: string, { catalog, collection, path }: RulePlace): Wor
 export function policyOf(
   roles: readonly string[],
   when: CheckedText | undefined,
-  { catalog, action }: Pick<RulePlace, 'catalog' | 'action'>,
+  { catalog, action }: Pick<RuleReading, 'catalog' | 'action'>,
 ): Policy {
   if (when === undefined) return compileRule({ ...hasAnyRole(roles), parts: { roles }, catalog, action });
   if (roles.length === 0) return compileRule({ ...when, catalog, action });
@@ -382,6 +382,6 @@ function speaksOfBroken({ span }: PolicyIssue, text: string, broken: ReadonlySet
     .some((word) => broken.has(word));
 }
 
-function reportPolicy({ code, severity, message, span, fix }: PolicyIssue, { source, path }: RulePlace): void {
+function reportPolicy({ code, severity, message, span, fix }: PolicyIssue, { source, path }: RuleReading): void {
   source.reportWithin({ code, severity, message, path }, span, fix);
 }

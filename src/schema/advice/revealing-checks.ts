@@ -9,9 +9,9 @@ import { pathOfCheck } from '../rules/checks.ts';
 import type { AdviceContext } from './read-access.ts';
 import { opensTo } from './strangers.ts';
 
-type Collections = ReadonlyMap<string, Collection>;
+type CollectionMap = ReadonlyMap<string, Collection>;
 
-export function warnOfRevealingChecks(collections: Collections, context: AdviceContext): void {
+export function warnOfRevealingChecks(collections: CollectionMap, context: AdviceContext): void {
   for (const { name: collection, checks } of collections.values()) {
     for (const check of checks) {
       const hidden = check.violated.update.flatMap(({ checked }) => hiddenMembers(checked, collections, context));
@@ -25,7 +25,11 @@ export function warnOfRevealingChecks(collections: Collections, context: AdviceC
   }
 }
 
-function hiddenMembers(checked: Checked, collections: Collections, { publicRoles }: AdviceContext): readonly string[] {
+function hiddenMembers(
+  checked: Checked,
+  collections: CollectionMap,
+  { publicRoles }: AdviceContext,
+): readonly string[] {
   const read = allOperandsOf(checked).flatMap((operand) => (operand.kind === 'column' ? membersReadBy(operand) : []));
   const hidden = read.filter(({ collection, member }) => {
     const rules = collections.get(collection)?.memberAccess.get(member)?.read;

@@ -4,7 +4,7 @@
  */
 import { type Pin, provenPins, requestedBy, sharedPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
-import type { Path } from '../file/issue.ts';
+import type { DocumentPath } from '../file/issue.ts';
 import type { Collection } from '../model/model.ts';
 import { pathOfCheck } from '../rules/checks.ts';
 import { placedPolicies } from './privilege-escalation.ts';
@@ -49,7 +49,7 @@ function checkRequested(
 
 interface ProvenRule {
   readonly rule: Policy;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly pins: readonly Pin[];
 }
 
@@ -92,11 +92,12 @@ class RoutingCheck {
   /** Deleted records are found as records are. */
   checkRestore(): void {
     const { name, softDelete } = this.#collection;
-    const place = (index: number): Path => rulePlace({ collection: name, action: 'restore', index }, this.#context);
+    const place = (index: number): DocumentPath =>
+      rulePlace({ collection: name, action: 'restore', index }, this.#context);
     this.#checkRules(softDelete?.restore ?? [], place);
   }
 
-  #checkRules(all: readonly Policy[], place: (index: number) => Path): void {
+  #checkRules(all: readonly Policy[], place: (index: number) => DocumentPath): void {
     const rules = all.flatMap((rule, index): readonly ProvenRule[] =>
       isConstantFalse(rule) ? [] : [{ rule, path: place(index), pins: provenPins(rule.checked, this.#by) }],
     );

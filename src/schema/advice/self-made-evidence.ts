@@ -13,15 +13,15 @@ import type {
   Policy,
 } from '../../policy/types.ts';
 import { allOperandsOf, everyBranch, isOfCaller, memberName, ownMemberOf, partsOf } from '../../policy/visit.ts';
-import { type Finding, type Path, pathText } from '../file/issue.ts';
+import { type DocumentPath, type Finding, pathText } from '../file/issue.ts';
 import type { Collection, Schema } from '../model/model.ts';
 import { placedPolicies } from './privilege-escalation.ts';
 import { type AdviceContext, rulePlace } from './read-access.ts';
 import { isPublic, opensTo } from './strangers.ts';
 
-type Collections = Schema['collections'];
+type CollectionsByName = Schema['collections'];
 
-export function warnOfSelfMadeEvidence(collections: Collections, context: AdviceContext): void {
+export function warnOfSelfMadeEvidence(collections: CollectionsByName, context: AdviceContext): void {
   const reported = new Set<string>();
   for (const collection of collections.values()) {
     for (const { policy, path } of placedPolicies(collection, context)) {
@@ -44,10 +44,10 @@ interface Evidence {
 
 interface Maker {
   readonly action: 'create' | 'update';
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
-function findingOf({ collection, members }: Evidence, { action, path }: Maker, trustedBy: Path): Finding {
+function findingOf({ collection, members }: Evidence, { action, path }: Maker, trustedBy: DocumentPath): Finding {
   const names = [...members].map((name) => `\`${name}\``).join(' or ');
   const verb = action === 'create' ? 'make' : 'change';
   const message =
@@ -98,7 +98,7 @@ function comparesIn(condition: Checked): readonly CheckedCompare[] {
 // ---------------------------------------------------------------- who makes it
 
 /** The rule by which callers make evidence for themselves. */
-function makerOf(evidence: Evidence, collections: Collections, context: AdviceContext): Maker | undefined {
+function makerOf(evidence: Evidence, collections: CollectionsByName, context: AdviceContext): Maker | undefined {
   const collection = collections.get(evidence.collection);
   if (collection === undefined || evidence.members.size === 0) return undefined;
   if (!isReachable(evidence, collection, collections, context)) return undefined;
@@ -121,7 +121,7 @@ function makerOf(evidence: Evidence, collections: Collections, context: AdviceCo
 function isReachable(
   { members }: Evidence,
   { relations }: Collection,
-  collections: Collections,
+  collections: CollectionsByName,
   { publicRoles }: AdviceContext,
 ): boolean {
   return [...members].every((name) => {

@@ -49,10 +49,10 @@ const KEY_KINDS: Readonly<Record<KeyKind, FieldKind>> = {
   }),
 };
 
-type Keyed = Pick<CatalogCollection, 'key'>;
-export const keyKindOf = (collection: Keyed): FieldKind => KEY_KINDS[keyOf(collection).kind];
+type HasKey = Pick<CatalogCollection, 'key'>;
+export const keyKindOf = (collection: HasKey): FieldKind => KEY_KINDS[keyOf(collection).kind];
 /** The same of a collection that the catalog has. */
 export const keyKindIn = (
-  { collections }: { readonly collections: ReadonlyMap<string, Keyed> },
+  { collections }: { readonly collections: ReadonlyMap<string, HasKey> },
   name: string,
 ): FieldKind => keyKindOf(collections.get(name)!);

@@ -6,7 +6,7 @@ import { asInPolicies, type FieldKind, reject } from './kind.ts';
 const EXPECTED = 'an object of `lat` (-90 to 90) and `lng` (-180 to 180), such as {"lat": 52.1, "lng": 4.3}';
 
 /** A numeral with more digits than a double is the nearest one, as for a float. */
-const nearest = (value: unknown): unknown => (value instanceof InexactNumeral ? Number(value.text) : value);
+const nearestNumber = (value: unknown): unknown => (value instanceof InexactNumeral ? Number(value.text) : value);
 
 function coordinates(cell: string): readonly [lng: number, lat: number] {
   const [lng = '', lat = ''] = cell.slice(1, -1).split(',');
@@ -82,5 +82,5 @@ export const point: FieldKind = {
 };
 
 function plain(value: object): object {
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, nearest(each)]));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, nearestNumber(each)]));
 }

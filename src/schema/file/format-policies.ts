@@ -4,10 +4,10 @@ import { withComments } from '../../../grammar/comments.ts';
 import { parse } from '../../../grammar/parser.ts';
 import { print } from '../../../grammar/printer.ts';
 import { invariant } from '../../invariant.ts';
-import { cutByComment, type Path, pathText, type SchemaIssue } from './issue.ts';
+import { cutByComment, type DocumentPath, pathText, type SchemaIssue } from './issue.ts';
 import { singleQuoted } from './scalar.ts';
 import { MEMBER_RULE_KEYS, RULE_KEYS } from './shape.ts';
-import { SchemaSource } from './source.ts';
+import { SourceText } from './source.ts';
 import { valueAt } from './validate.ts';
 
 export interface Formatted {
@@ -27,7 +27,7 @@ interface Edit {
 }
 
 export function formatPolicies(text: string, file = 'bylaw.yaml'): Formatted {
-  const source = new SchemaSource(text, file);
+  const source = new SourceText(text, file);
   const raw = source.value();
   if (source.issues.length > 0) return { text, changed: [], issues: source.issues };
   const edits = new Map<number, Edit>();
@@ -52,7 +52,7 @@ function applied(text: string, edits: readonly Edit[]): string {
 }
 
 /** The paths of all policies, even if other parts of the file are wrong. */
-export function policyPaths(raw: unknown): readonly Path[] {
+export function policyPaths(raw: unknown): readonly DocumentPath[] {
   const conditions = objectKeys(valueAt(raw, ['conditions'])).flatMap((key) => textsBelow(raw, ['conditions', key]));
   const rules = objectKeys(valueAt(raw, ['collections'])).flatMap((name) =>
     [...accessPaths(raw, ['collections', name]), ...checkPaths(raw, ['collections', name])].flatMap((path) =>
@@ -63,36 +63,41 @@ export function policyPaths(raw: unknown): readonly Path[] {
 }
 
 /** The paths of a collection's rules, and of its members' rules and keys. */
-function accessPaths(raw: unknown, collection: Path): readonly Path[] {
+function accessPaths(raw: unknown, collection: DocumentPath): readonly DocumentPath[] {
   const members = (['fields', 'relations'] as const).flatMap((part) =>
     objectKeys(valueAt(raw, [...collection, part])).map((name) => [...collection, part, name, 'access']),
   );
   const keys = members.map((path) => [...path.slice(0, -1), 'unique', 'where']);
   return [
     ...keys,
-    ...keysOf(valueAt(raw, [...collection, 'no_overlap'])).map((key) => [...collection, 'no_overlap', ...key, 'where']),
+    ...pathsIn(valueAt(raw, [...collection, 'no_overlap'])).map((key) => [
+      ...collection,
+      'no_overlap',
+      ...key,
+      'where',
+    ]),
     ...RULE_KEYS.map((key) => [...collection, 'access', key]),
     ...members.flatMap((path) => MEMBER_RULE_KEYS.map((key) => [...path, key])),
   ];
 }
 
-const checkPaths = (raw: unknown, collection: Path): readonly Path[] =>
+const checkPaths = (raw: unknown, collection: DocumentPath): readonly DocumentPath[] =>
   objectKeys(valueAt(raw, [...collection, 'checks'])).map((name) => [...collection, 'checks', name, 'when']);
 
 /** The paths of the keys in `no_overlap`, a mapping or a list of them. */
-const keysOf = (value: unknown): readonly Path[] => (Array.isArray(value) ? value.map((_, i) => [i]) : [[]]);
+const pathsIn = (value: unknown): readonly DocumentPath[] => (Array.isArray(value) ? value.map((_, i) => [i]) : [[]]);
 
 const objectKeys = (value: unknown): readonly string[] =>
   typeof value === 'object' && value !== null ? Object.keys(value) : [];
 
-function textsBelow(raw: unknown, path: Path): readonly Path[] {
+function textsBelow(raw: unknown, path: DocumentPath): readonly DocumentPath[] {
   const rules = valueAt(raw, path);
   if (typeof rules === 'string') return [path];
   if (Array.isArray(rules)) return rules.flatMap((_, i) => textsBelow(raw, [...path, i]));
   return typeof valueAt(rules, ['when']) === 'string' ? [[...path, 'when']] : [];
 }
 
-function editOf(path: Path, source: SchemaSource): Edit | undefined {
+function editOf(path: DocumentPath, source: SourceText): Edit | undefined {
   const scalar = source.scalarAt(path)!;
   const value = String(scalar.value);
   // YAML dropped a part of the policy: the rest must not be made to look right.

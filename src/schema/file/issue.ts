@@ -1,5 +1,5 @@
 /** Errors and warnings about a schema file, each at its place. */
-export type Path = readonly (string | number)[];
+export type DocumentPath = readonly (string | number)[];
 
 /** 1-based, in UTF-16 units; the end is exclusive. */
 export interface Region {
@@ -24,11 +24,11 @@ export interface SchemaIssue extends Region {
   readonly fix?: Region & { readonly replacement: string };
 }
 
-/** The result of a check; `SchemaSource` adds the place. `at` is the side of `key: value` that is meant. */
+/** The result of a check; `SourceText` adds the place. `at` is the side of `key: value` that is meant. */
 export interface Finding {
   readonly code: string;
   readonly message: string;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly at?: 'key' | 'value';
   readonly severity?: 'error' | 'warning' | 'note';
   /** Text that replaces what is underlined. */
@@ -38,7 +38,7 @@ export interface Finding {
 export type Report = (finding: Finding) => undefined;
 
 /** YAML took the rest of a policy for a comment: what is left must not be compiled. */
-export const cutByComment = (path: Path): Finding => ({
+export const cutByComment = (path: DocumentPath): Finding => ({
   code: 'yaml_comment',
   message: 'YAML reads ` #` as the start of a comment, so the policy ends there; put the whole policy in quotes',
   path,
@@ -46,7 +46,7 @@ export const cutByComment = (path: Path): Finding => ({
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-export function pathText(path: Path): string {
+export function pathText(path: DocumentPath): string {
   let text = '';
   for (const key of path) {
     if (typeof key === 'number') text += `[${key}]`;

@@ -78,11 +78,11 @@ export function offsetsOf(source: string, node: Scalar): readonly number[] {
     } else at = unit.end;
   }
   while (offsets.length <= value.length)
-    offsets.push(offsets.length === value.length ? endOf(offsets, at, content.end) : content.end);
+    offsets.push(offsets.length === value.length ? offsetOfEnd(offsets, at, content.end) : content.end);
   return offsets;
 }
 
-const endOf = (offsets: readonly number[], at: number, end: number): number =>
+const offsetOfEnd = (offsets: readonly number[], at: number, end: number): number =>
   offsets.length === 0 ? at : Math.min(at, end);
 
 function afterWhite(source: string, start: number, end: number): number {

@@ -20,7 +20,7 @@ import { DURATION, RATE, SIZE } from './units.ts';
 /** The pattern of names of collections, fields, relations, roles and OAuth providers. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_]{0,47}$/;
 /** `unique: within_team`. */
-export const WITHIN = /^within_([A-Za-z][A-Za-z0-9_]{0,47})$/;
+export const WITHIN_MEMBER = /^within_([A-Za-z][A-Za-z0-9_]{0,47})$/;
 const ON_DELETE_WORDS = ['cascade', 'restrict', 'set_null'] as const;
 
 /** The documentation of a key in the reference and in editors. Defaults and examples are values of the key. */
@@ -57,7 +57,7 @@ const uniqueKey = z.strictObject({
   }),
   ignore_case: key(flag, 'strings that differ in letter case alone are equal', FALSE_BY_DEFAULT),
 });
-const unique = z.union([flag, z.string().regex(WITHIN), uniqueKey]);
+const unique = z.union([flag, z.string().regex(WITHIN_MEMBER), uniqueKey]);
 
 const UNIQUE = { default: false, examples: [true, 'within_team', { within: 'team', ignore_case: true }] };
 const OF_RELATION = '`within_team`: among records with the same `team`, which is a required belongs_to';
@@ -248,7 +248,7 @@ const RULE_ABOUT: Readonly<Record<(typeof RULE_KEYS)[number], string>> = {
 };
 const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((name) => [name, key(rules, RULE_ABOUT[name])])));
 
-const check = z.strictObject({
+const checkShape = z.strictObject({
   when: z.union([z.string(), z.boolean()]).meta({
     description:
       'a policy about `@next`, the record that the write makes; one that is unknown, such as by a value that is absent, passes',
@@ -331,7 +331,7 @@ const collection = z.strictObject({
   ),
   access: key(access, 'the rules of each action; an action without a rule is denied to everyone'),
   checks: key(
-    z.record(name, check),
+    z.record(name, checkShape),
     'conditions on every record that a request creates or updates, by name; they hold for every caller, after the rules',
     { examples: [{ in_order: { when: '@next.a < @next.b', message: 'a is not before b', fields: ['a', 'b'] } }] },
   ),
@@ -758,7 +758,7 @@ export type CollectionShape = z.infer<typeof collection>;
 export type FieldShape = z.infer<typeof fieldObject>;
 export type RelationShape = z.infer<typeof relation>;
 export type BelongsToShape = z.infer<typeof belongsTo>;
-export type CheckShape = z.infer<typeof check>;
+export type CheckShape = z.infer<typeof checkShape>;
 export type SeedFormShape = z.infer<typeof seedFile>;
 export type StatementShape = z.infer<typeof statement>;
 export type RuleShape = z.infer<typeof rule>;

@@ -14,7 +14,7 @@ import {
 } from 'yaml';
 import type { Span } from '../../../grammar/syntax.ts';
 import { present } from '../../invariant.ts';
-import type { Path, Region, SchemaIssue } from './issue.ts';
+import type { DocumentPath, Region, SchemaIssue } from './issue.ts';
 import { type Finding, pathText } from './issue.ts';
 import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
 
@@ -71,7 +71,7 @@ interface SourceOptions {
   readonly merge?: boolean;
 }
 
-export class SchemaSource {
+export class SourceText {
   readonly file: string;
   readonly text: string;
   readonly issues: SchemaIssue[] = [];
@@ -136,7 +136,7 @@ export class SchemaSource {
    * The text of the rule at `path` begins with a mark (`intended: …`), which silences advice about the rule.
    * `unneeded`: the warning of a mark that has silenced nothing so far.
    */
-  markRule(path: Path, unneeded: PlacedFinding | undefined): void {
+  markRule(path: DocumentPath, unneeded: PlacedFinding | undefined): void {
     this.#marks.set(rulePathText(path), unneeded);
   }
 
@@ -145,7 +145,7 @@ export class SchemaSource {
       if (unneeded !== undefined) this.reportWithin(unneeded.finding, unneeded.span);
   }
 
-  #isMarked(path: Path): boolean {
+  #isMarked(path: DocumentPath): boolean {
     const rule = rulePathText(path);
     if (!this.#marks.has(rule)) return false;
     this.#marks.set(rule, undefined);
@@ -165,7 +165,7 @@ export class SchemaSource {
   }
 
   /** The plain scalar at `path` was cut short by a comment on its line. */
-  cutByComment(path: Path): boolean {
+  cutByComment(path: DocumentPath): boolean {
     const node = this.#scalarAt(path);
     if (node?.type !== Scalar.PLAIN || typeof node.value !== 'string') return false;
     const [, end] = nodeRange(node);
@@ -182,18 +182,18 @@ export class SchemaSource {
     this.#add(range, finding, { range, replacement: singleQuoted(line) });
   }
 
-  has(path: Path): boolean {
+  has(path: DocumentPath): boolean {
     return this.#pairAt(path) !== undefined || this.#nodeAt(path) !== undefined;
   }
 
   /** The path of the rule's condition where it is written by itself, else of the rule. */
-  conditionPath(rule: Path): Path {
+  conditionPath(rule: DocumentPath): DocumentPath {
     const condition = [...rule, 'when'];
     return this.has(condition) ? condition : rule;
   }
 
   /** The scalar's place and style, for a rewrite. */
-  scalarAt(path: Path): PlacedScalar | undefined {
+  scalarAt(path: DocumentPath): PlacedScalar | undefined {
     const node = this.#scalarAt(path);
     if (node === undefined) return undefined;
     const [start, end] = nodeRange(node);
@@ -201,25 +201,25 @@ export class SchemaSource {
   }
 
   /** The place of the longest part of the path that is in the file. */
-  placeOf(path: Path, at: 'key' | 'value' = 'value'): Region {
+  placeOf(path: DocumentPath, at: 'key' | 'value' = 'value'): Region {
     return this.region(this.#rangeOf(path, at));
   }
 
   /** The place of the whole value at the path, with all its lines. */
-  extentOf(path: Path): Region {
+  extentOf(path: DocumentPath): Region {
     const node = this.#nodeAt(path) as Node | null | undefined;
     const [start, end] = node?.range ? nodeRange(node) : this.#rangeOf(path, 'value');
     return this.region([start, start + this.text.slice(start, end).trimEnd().length]);
   }
 
   /** The place of a part of the string at the path; undefined: the file has no string there. */
-  placeWithin(path: Path, span: Pick<Span, 'start' | 'end'>): Region | undefined {
+  placeWithin(path: DocumentPath, span: Pick<Span, 'start' | 'end'>): Region | undefined {
     const node = this.#scalarAt(path);
     return node && this.region(spanIn(offsetsOf(this.text, node), span));
   }
 
   /** The index in the string at the path that an offset of the file has; undefined: the offset is elsewhere. */
-  indexWithin(path: Path, offset: number): number | undefined {
+  indexWithin(path: DocumentPath, offset: number): number | undefined {
     const node = this.#scalarAt(path);
     if (typeof node?.value !== 'string') return undefined;
     const offsets = offsetsOf(this.text, node);
@@ -229,7 +229,7 @@ export class SchemaSource {
   }
 
   /** The path of the value at an offset of the file. */
-  pathAt(offset: number): Path {
+  pathAt(offset: number): DocumentPath {
     return this.#pathAt(offset);
   }
 
@@ -351,7 +351,7 @@ export class SchemaSource {
     return undefined;
   }
 
-  #nodeAt(path: Path): unknown {
+  #nodeAt(path: DocumentPath): unknown {
     let node: unknown = this.#document.contents;
     for (const key of path) {
       const step = this.#step(node, key);
@@ -361,18 +361,18 @@ export class SchemaSource {
     return node;
   }
 
-  #pairAt(path: Path): Pair | undefined {
+  #pairAt(path: DocumentPath): Pair | undefined {
     const key = path.at(-1);
     return key === undefined ? undefined : this.#step(this.#nodeAt(path.slice(0, -1)), key)?.pair;
   }
 
-  #scalarAt(path: Path): Scalar | undefined {
+  #scalarAt(path: DocumentPath): Scalar | undefined {
     const node = this.#resolve(this.#nodeAt(path));
     return isScalar(node) && node.range ? node : undefined;
   }
 
   /** The place of the longest part of `path` that is in the file. */
-  #rangeOf(path: Path, at: 'key' | 'value'): SourceRange {
+  #rangeOf(path: DocumentPath, at: 'key' | 'value'): SourceRange {
     const pair = this.#pairAt(path);
     const node = this.#nodeAt(path) as Node | null | undefined;
     if (at === 'key' && isScalar(pair?.key)) return nodeRange(pair.key);
@@ -382,7 +382,7 @@ export class SchemaSource {
     return path.length === 0 ? [0, 0] : this.#rangeOf(path.slice(0, -1), 'key');
   }
 
-  #pathAt(offset: number): Path {
+  #pathAt(offset: number): DocumentPath {
     const path: (string | number)[] = [];
     let node: unknown = this.#document.contents;
     for (;;) {
@@ -403,7 +403,7 @@ export class SchemaSource {
   }
 }
 
-const rulePathText = (path: Path): string => pathText(path.at(-1) === 'when' ? path.slice(0, -1) : path);
+const rulePathText = (path: DocumentPath): string => pathText(path.at(-1) === 'when' ? path.slice(0, -1) : path);
 
 const nodeRange = (node: Pick<Node, 'range'>): SourceRange => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
 

@@ -27,7 +27,7 @@ export function secondsOf(text: string): number {
 }
 
 /** Bytes. INVARIANT: the text was matched by the shape. */
-export function bytesOf(size: string | number): number {
+export function sizeInBytes(size: string | number): number {
   if (typeof size === 'number') return size;
   const [, amount, unit = ''] = present(SIZE.exec(size), 'a size');
   return Number(amount) * present(BYTES_OF_UNIT[unit], 'the unit');

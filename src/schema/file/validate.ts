@@ -5,7 +5,7 @@
 import { nearest } from '../../../grammar/suggest.ts';
 import { foreignType } from '../fields/foreign-types.ts';
 import { inYaml, policyFor } from '../model/policy-words.ts';
-import type { Path, Report } from './issue.ts';
+import type { DocumentPath, Report } from './issue.ts';
 import { NAME, type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
 
 export interface ShapeResult {
@@ -16,7 +16,7 @@ export interface ShapeResult {
 
 interface ZodIssue {
   readonly code: string;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly expected?: string;
   readonly errors?: readonly (readonly ZodIssue[])[];
   readonly keys?: readonly string[];
@@ -31,11 +31,11 @@ interface ZodIssue {
 interface Flat {
   readonly code: string;
   readonly message: string;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly at: 'key' | 'value';
   readonly replacement?: string | undefined;
   /** The path to remove from the raw value. */
-  readonly prune: Path;
+  readonly prune: DocumentPath;
 }
 interface JsonShape {
   readonly properties?: Readonly<Record<string, JsonShape>>;
@@ -64,7 +64,7 @@ export function readShape(raw: unknown, report: Report): ShapeResult {
   return { file: {}, broken };
 }
 
-export function valueAt(value: unknown, path: Path): unknown {
+export function valueAt(value: unknown, path: DocumentPath): unknown {
   let at = value;
   for (const key of path) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return undefined;
@@ -73,7 +73,7 @@ export function valueAt(value: unknown, path: Path): unknown {
   return at;
 }
 
-function remember(path: Path, broken: Set<string>): void {
+function remember(path: DocumentPath, broken: Set<string>): void {
   const [room, collection, part, name] = path;
   if (room !== 'collections' || typeof collection !== 'string') return;
   if (part === undefined || ((part === 'fields' || part === 'relations') && name === undefined)) broken.add(collection);
@@ -83,7 +83,7 @@ function remember(path: Path, broken: Set<string>): void {
   }
 }
 
-function take(value: unknown, path: Path): void {
+function take(value: unknown, path: DocumentPath): void {
   const key = path.at(-1);
   if (key === undefined) return;
   const parentPath = path.slice(0, -1);
@@ -102,15 +102,15 @@ function take(value: unknown, path: Path): void {
 }
 
 /** `collections.<name>.access.<action>`, or of a member (`….fields.<name>.access.read`), or an element of it. */
-const isRule = (path: Path): boolean => [0, 1].includes(path.length - 2 - accessAt(path));
+const isRule = (path: DocumentPath): boolean => [0, 1].includes(path.length - 2 - accessAt(path));
 
 /** The index of `access` in the path of a rule; far beyond its end in other paths. */
-function accessAt(path: Path): number {
+function accessAt(path: DocumentPath): number {
   const isAccess = (index: number): boolean => path[0] === 'collections' && path[index] === 'access';
   return [2, 4].find(isAccess) ?? Number.POSITIVE_INFINITY;
 }
 
-function flatten(error: ZodIssue, raw: unknown, base: Path = []): Flat[] {
+function flatten(error: ZodIssue, raw: unknown, base: DocumentPath = []): Flat[] {
   const path = [...base, ...error.path];
   if (error.code === 'invalid_union' && error.errors !== undefined && error.errors.length > 0) {
     const fitting = error.errors.find((errors) => !errors.some((error) => wrongKind(error, valueAt(raw, path))));
@@ -162,7 +162,7 @@ const excerpt = (text: string): string => (text.length > 40 ? `${text.slice(0, 4
 const inWords = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
-function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat {
+function wrongType(path: DocumentPath, wanted: readonly string[], value: unknown): Flat {
   const rule = ruleFor(path, value);
   const isPair = Array.isArray(value) && path.at(-1) === 'unique';
   const within = isPair ? '; a value that is unique beside a belongs_to is `within_<relation>`' : '';
@@ -172,7 +172,7 @@ function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat 
 }
 
 /** The probable rule for a word, or a policy, in a list of rules. */
-function ruleFor(path: Path, value: unknown): string | undefined {
+function ruleFor(path: DocumentPath, value: unknown): string | undefined {
   if (path.length !== accessAt(path) + 3) return undefined;
   if (typeof value === 'boolean') return `{ when: ${value} }`;
   if (typeof value !== 'string' || !NAME.test(value)) return undefined;
@@ -210,7 +210,7 @@ function flattenLeaf(error: ZodIssue, raw: unknown): Flat[] {
   return [wrongType(path, labels(error), value)];
 }
 
-function notOneOf(path: Path, options: readonly string[], value: unknown): Flat {
+function notOneOf(path: DocumentPath, options: readonly string[], value: unknown): Flat {
   const [, , part, , key] = path;
   const isType = part === 'fields' && (key === undefined || key === 'type');
   const choice = path.at(-1) === 'kind' ? 'kind of relation' : isType ? 'field type' : 'choice here';
@@ -226,7 +226,7 @@ function notOneOf(path: Path, options: readonly string[], value: unknown): Flat 
 
 const inBackticks = (word: string): string => `\`${word}\``;
 
-function missingKey(path: Path, error: ZodIssue, raw: unknown): Flat {
+function missingKey(path: DocumentPath, error: ZodIssue, raw: unknown): Flat {
   const wanted = error.options ?? error.values ?? viaNames(path, raw);
   const expected = wanted === undefined ? '' : `; expected ${inWords(wanted.map(String).map(inBackticks))}`;
   const parent = path.slice(0, -1);
@@ -235,7 +235,7 @@ function missingKey(path: Path, error: ZodIssue, raw: unknown): Flat {
 }
 
 /** The belongs_to of the other collection that lead back to this one: a has_many goes along one of them. */
-function viaNames(path: Path, raw: unknown): readonly string[] | undefined {
+function viaNames(path: DocumentPath, raw: unknown): readonly string[] | undefined {
   if (path.at(-1) !== 'via') return undefined;
   const other = valueAt(raw, [...path.slice(0, -1), 'collection']);
   const relations = typeof other === 'string' ? valueAt(raw, ['collections', other, 'relations']) : undefined;
@@ -255,7 +255,7 @@ const FOREIGN_KEYS: ReadonlyMap<string, string> = new Map([
   ...['constraints', 'validate', 'validations'].map((key) => [key, 'expected conditions under `checks`'] as const),
 ]);
 
-function unknownProperty(parent: Path, key: string, raw: unknown): Flat {
+function unknownProperty(parent: DocumentPath, key: string, raw: unknown): Flat {
   const known = keysAt(parent, raw);
   const foreign = parent[0] === 'collections' && parent.length === 2 ? FOREIGN_KEYS.get(key) : undefined;
   if (foreign !== undefined) {
@@ -274,7 +274,7 @@ function unknownProperty(parent: Path, key: string, raw: unknown): Flat {
 let fileFormat: JsonShape | undefined;
 
 /** The keys that the mapping at `path` may have. */
-function keysAt(path: Path, raw: unknown): readonly string[] {
+function keysAt(path: DocumentPath, raw: unknown): readonly string[] {
   fileFormat ??= schemaOfFormat();
   let shapes: readonly JsonShape[] = [fileFormat];
   path.forEach((key, i) => {

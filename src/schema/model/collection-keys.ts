@@ -1,6 +1,6 @@
 /** `id` of the file → the key of a collection: the type of its ids, their column and their maker. */
 import type { KeyKind } from '../../policy/types.ts';
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { CollectionShape, SchemaFile } from '../file/shape.ts';
 import { COMPOSITE_KEY_COLUMN } from './composite-key.ts';
 import type { Collection, Key, KeyMaker } from './model.ts';
@@ -12,14 +12,14 @@ const declaredKey = ({ id = {} }: CollectionShape) => (Array.isArray(id) ? COMPO
 
 interface KeyedCollection extends Pick<Collection, 'name' | 'kind'> {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
-export function readKey({ name, kind, shape, path }: KeyedCollection, file: SchemaFile, report: Report): Key {
+export function readCollectionKey({ name, kind, shape, path }: KeyedCollection, file: SchemaFile, report: Report): Key {
   const { type = 'uuid', column = 'id', made_by: made } = declaredKey(shape);
   const madeBy = made ?? USUAL_MAKERS[type];
   const own = [...path, 'id'];
-  const invalid = (message: string, at: Path): void => report({ code: 'invalid_key', message, path: at });
+  const invalid = (message: string, at: DocumentPath): void => report({ code: 'invalid_key', message, path: at });
   if (shape.id !== undefined && kind !== 'plain')
     invalid(`the service makes the ids of \`${name}\`, which are UUIDs; remove \`id\``, own);
   if (madeBy === 'service' && type !== 'uuid')

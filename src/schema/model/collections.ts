@@ -2,11 +2,11 @@
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
 import { idOf, SESSION_FACTS, STAMPS } from '../../policy/types.ts';
-import type { Finding, Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Finding, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from '../file/shape.ts';
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
-import { readKey } from './collection-keys.ts';
+import { readCollectionKey } from './collection-keys.ts';
 import { hasCompositeKey, withKeyParts } from './composite-key.ts';
 import { withCompositeReferences } from './composite-references.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
@@ -29,7 +29,7 @@ interface CollectionDraft {
   readonly key: Key;
   readonly kind: Collection['kind'];
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly fields: Map<string, Field>;
   readonly relations: Map<string, Relation>;
 }
@@ -38,10 +38,10 @@ interface Reporting {
   /** Collects the name of every member that cannot be declared. */
   readonly broken: Set<string>;
 }
-interface Declaring extends Reporting {
+interface DeclaringCollections extends Reporting {
   readonly drafts: ReadonlyMap<string, CollectionDraft>;
 }
-interface DeclaringDefaults extends Declaring {
+interface DeclaringDefaults extends DeclaringCollections {
   readonly timezone: string;
   readonly auth: AuthTypes;
 }
@@ -51,7 +51,7 @@ export function declareCollections(
   { report, broken, timezone }: Reporting & Pick<DeclaringDefaults, 'timezone'>,
 ): ReadonlyMap<string, WithoutTenantLayout> {
   const drafts = new Map<string, CollectionDraft>();
-  const context: Declaring = { report, broken, drafts };
+  const context: DeclaringCollections = { report, broken, drafts };
   for (const name of collectionNames(file)) {
     const path = ['collections', name];
     const issue = collectionNameIssue(name);
@@ -59,7 +59,7 @@ export function declareCollections(
     else if (/[A-Z]/.test(name)) report(upperCase(name, path));
     if (issue !== undefined) continue;
     const declared = { name, kind: kindOf(name), path, shape: file.collections?.[name] ?? {} };
-    drafts.set(name, collectionDraftOf({ ...declared, key: readKey(declared, file, report) }));
+    drafts.set(name, collectionDraftOf({ ...declared, key: readCollectionKey(declared, file, report) }));
   }
   for (const draft of drafts.values()) indexBuiltIn(draft, context);
   for (const draft of drafts.values()) addFields(draft, context);
@@ -103,7 +103,7 @@ export function declareCollections(
 }
 
 /** It compiles, but only behind a dot: `@record.in`, and no filter can begin with it. */
-const wordOfLanguage = (name: string, path: Path): Finding => ({
+const wordOfLanguage = (name: string, path: DocumentPath): Finding => ({
   code: 'word_name',
   severity: 'warning',
   message: `\`${name}\` is a word of the policy language, so no filter of a query can name it; choose another name`,
@@ -112,7 +112,7 @@ const wordOfLanguage = (name: string, path: Path): Finding => ({
 });
 
 /** Addresses distinguish letter case, so a client that guesses `posts` gets 404. */
-const upperCase = (name: string, path: Path): Finding => ({
+const upperCase = (name: string, path: DocumentPath): Finding => ({
   code: 'upper_case',
   severity: 'warning',
   message: `the address of \`${name}\` is \`/api/${name}\`, and letter case counts; names of collections are usually lower case`,
@@ -165,7 +165,7 @@ function holderOfName(name: string, { fields, relations, kind }: CollectionDraft
 /** `true` if the name is free; otherwise the error is reported. */
 interface NameClaim {
   readonly name: string;
-  readonly path: Path;
+  readonly path: DocumentPath;
   /** Further names by which the API knows it: `<name>_id`, `<name>_any`. */
   readonly also?: readonly string[];
 }
@@ -194,7 +194,7 @@ const fieldShapeOf = (shape: FieldShape['type'] | FieldShape): FieldShape =>
   typeof shape === 'string' ? { type: shape } : shape;
 
 /** `index: [updated_at]` */
-function indexBuiltIn({ kind, shape, fields, path }: CollectionDraft, { report }: Declaring): void {
+function indexBuiltIn({ kind, shape, fields, path }: CollectionDraft, { report }: DeclaringCollections): void {
   const builtIn = builtInFields(kind).flatMap(({ name }) => (fields.has(name) ? [name] : []));
   for (const [i, name] of (shape.index ?? []).entries()) {
     const field = builtIn.includes(name) ? fields.get(name) : undefined;
@@ -209,7 +209,7 @@ function indexBuiltIn({ kind, shape, fields, path }: CollectionDraft, { report }
   }
 }
 
-function addFields(draft: CollectionDraft, { report }: Declaring): void {
+function addFields(draft: CollectionDraft, { report }: DeclaringCollections): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
     const path = [...draft.path, 'fields', name];
     if (claim(draft, { name, path }, report))
@@ -220,7 +220,7 @@ function addFields(draft: CollectionDraft, { report }: Declaring): void {
 interface DeclaredRelation<Shape> {
   readonly name: string;
   readonly shape: Shape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 function relationsOf(draft: CollectionDraft): readonly DeclaredRelation<RelationShape>[] {
@@ -228,7 +228,7 @@ function relationsOf(draft: CollectionDraft): readonly DeclaredRelation<Relation
   return entries.map(([name, shape]) => ({ name, shape, path: [...draft.path, 'relations', name] }));
 }
 
-function targetExists(target: string, path: Path, { drafts, broken, report }: Declaring): boolean {
+function targetExists(target: string, path: DocumentPath, { drafts, broken, report }: DeclaringCollections): boolean {
   if (drafts.has(target)) return true;
   if (broken.has(target)) return false;
   const near = nearest(target, drafts.keys());
@@ -237,7 +237,7 @@ function targetExists(target: string, path: Path, { drafts, broken, report }: De
   return false;
 }
 
-function addBelongsTo(draft: CollectionDraft, context: Declaring): void {
+function addBelongsTo(draft: CollectionDraft, context: DeclaringCollections): void {
   for (const { name, shape, path } of relationsOf(draft)) {
     if (shape.kind !== 'belongs_to') continue;
     const free = claim(draft, { name, path, also: [`${name}_id`] }, context.report);
@@ -251,7 +251,7 @@ function addBelongsTo(draft: CollectionDraft, context: Declaring): void {
 
 function belongsToOf(
   { name, shape, path }: DeclaredRelation<BelongsToShape>,
-  { drafts, report }: Declaring,
+  { drafts, report }: DeclaringCollections,
 ): BelongsTo {
   const { collection, required = false, on_delete, was, fields } = shape;
   const references = referencedColumn({ shape, path }, drafts.get(collection)!, report);
@@ -275,7 +275,7 @@ function belongsToOf(
   };
 }
 
-function addReverse(draft: CollectionDraft, context: Declaring): void {
+function addReverse(draft: CollectionDraft, context: DeclaringCollections): void {
   for (const { name, shape, path } of relationsOf(draft)) {
     if (shape.kind === 'belongs_to') continue;
     const also = shape.kind === 'has_one' ? [] : [`${name}_any`];
@@ -288,13 +288,17 @@ function addReverse(draft: CollectionDraft, context: Declaring): void {
 }
 
 /** A name that another member has still means that member. */
-function disown(name: string, { fields, relations }: CollectionDraft, { broken }: Declaring): void {
+function disown(name: string, { fields, relations }: CollectionDraft, { broken }: DeclaringCollections): void {
   for (const lost of [name, `${name}_id`]) if (!fields.has(lost) && !relations.has(lost)) broken.add(lost);
 }
 
 type Reverse = DeclaredRelation<Exclude<RelationShape, BelongsToShape>>;
 
-function reverseOf({ name, shape, path }: Reverse, draft: CollectionDraft, context: Declaring): Relation | undefined {
+function reverseOf(
+  { name, shape, path }: Reverse,
+  draft: CollectionDraft,
+  context: DeclaringCollections,
+): Relation | undefined {
   const { kind, collection } = shape;
   if (kind === 'many_to_many') {
     return {
@@ -327,7 +331,7 @@ function reverseOf({ name, shape, path }: Reverse, draft: CollectionDraft, conte
 function viaReference(
   { shape: { via, collection }, path }: DeclaredRelation<{ readonly via: string; readonly collection: string }>,
   draft: CollectionDraft,
-  { drafts, broken, report }: Declaring,
+  { drafts, broken, report }: DeclaringCollections,
 ): BelongsTo | undefined {
   const { relations, fields } = drafts.get(collection)!;
   const found = relations.get(via);
@@ -362,7 +366,7 @@ function viaReference(
   return undefined;
 }
 
-function authTypes(drafts: Declaring['drafts']): AuthTypes {
+function authTypes(drafts: DeclaringCollections['drafts']): AuthTypes {
   const { fields, relations } = drafts.get('users')!;
   const types = new Map<string, ValueType>([['id', { id: 'users' }], ...SESSION_FACTS]);
   for (const { name, type } of fields.values()) types.set(name, type);
@@ -391,7 +395,7 @@ function addDefaults(draft: CollectionDraft, { report, drafts, auth, timezone }:
 }
 
 /** A create could never give such a value. */
-function checkReadOnly({ shape, path }: CollectionDraft, { report }: Declaring): void {
+function checkReadOnly({ shape, path }: CollectionDraft, { report }: DeclaringCollections): void {
   const fields = Object.entries(shape.fields ?? {}).map(
     ([name, each]) => ['fields', name, fieldShapeOf(each)] as const,
   );
@@ -405,7 +409,7 @@ function checkReadOnly({ shape, path }: CollectionDraft, { report }: Declaring):
 }
 
 /** Registration takes email and password only, and has no caller. */
-function checkRegistration({ fields, relations, path }: CollectionDraft, { report }: Declaring): void {
+function checkRegistration({ fields, relations, path }: CollectionDraft, { report }: DeclaringCollections): void {
   const reason = 'a user registers with email and password only';
   for (const field of fields.values()) {
     if (field.readOnly || !field.required || field.default?.kind === 'constant' || field.default?.kind === 'now')
@@ -420,7 +424,7 @@ function checkRegistration({ fields, relations, path }: CollectionDraft, { repor
   }
 }
 
-function checkLinkTables({ drafts, report }: Declaring): void {
+function checkLinkTables({ drafts, report }: DeclaringCollections): void {
   const holders = new Map<string, string>();
   for (const { name: collection, relations, path } of drafts.values()) {
     for (const relation of relations.values()) {

@@ -8,7 +8,7 @@ import { keyOf } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import { FIELD_KINDS, keyKindIn } from '../fields/index.ts';
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { BelongsTo, Collection, Field, Key, KeyPart, Relation } from './model.ts';
 
@@ -22,7 +22,7 @@ const unescaped = (text: string): string => text.replaceAll(/!([!~])/g, '$1');
 
 /** The value of each column; undefined: no record has the id. */
 export function valuesOfKey(parts: readonly KeyPart[], id: string): readonly Scalar[] | undefined {
-  const texts = textsOf(id);
+  const texts = keyTexts(id);
   if (texts.length !== parts.length) return undefined;
   const values = parts.map(({ kind }, i) => kind.fromQuery(unescaped(texts[i]!)));
   // The database compares values, and everything else the text: an id has one text.
@@ -35,7 +35,7 @@ export function valuesOfKey(parts: readonly KeyPart[], id: string): readonly Sca
 export const idOfValues = (values: readonly Scalar[]): string =>
   values.map((value) => escaped(String(value))).join(SEPARATOR);
 
-function textsOf(id: string): readonly string[] {
+function keyTexts(id: string): readonly string[] {
   const texts: string[] = [];
   for (let at = 0; at <= id.length; ) {
     VALUES.lastIndex = at;
@@ -63,15 +63,15 @@ export const keyColumnsOf = ({ key }: Pick<Collection, 'key'>): readonly string[
 interface Keyed extends Pick<Collection, 'name' | 'fields' | 'relations' | 'managed'> {
   readonly key: Key;
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
-interface Declaring {
+interface DeclaringKey {
   readonly catalog: { readonly collections: ReadonlyMap<string, Pick<Collection, 'key'>> };
   readonly report: Report;
 }
 
 /** The key with its columns, where it has several. Its records are read, not written. */
-export function withKeyParts(keyed: Keyed, declaring: Declaring): Pick<Collection, 'key' | 'writes' | 'relations'> {
+export function withKeyParts(keyed: Keyed, declaring: DeclaringKey): Pick<Collection, 'key' | 'writes' | 'relations'> {
   const { key, shape, relations } = keyed;
   reportLinks(keyed, declaring);
   if (!Array.isArray(shape.id)) return { key, relations };
@@ -79,7 +79,7 @@ export function withKeyParts(keyed: Keyed, declaring: Declaring): Pick<Collectio
   reportWrites(keyed, declaring);
   const parts = members.map((member) => ({
     column: member.column,
-    kind: kindOf(member, declaring)!,
+    kind: kindOfMember(member, declaring)!,
     ...('readAs' in member && { readAs: member.readAs }),
   }));
   const isPart = (relation: Relation): boolean => members.some((member) => member === relation);
@@ -101,7 +101,7 @@ export const madeKey = (parts: readonly KeyPart[], row: string): Sql =>
 const restricting = (relation: Relation): Relation =>
   relation.kind === 'belongs_to' && relation.onDelete === 'set_null' ? { ...relation, onDelete: 'restrict' } : relation;
 
-const kindOf = (member: Field | BelongsTo, { catalog }: Declaring) =>
+const kindOfMember = (member: Field | BelongsTo, { catalog }: DeclaringKey) =>
   'type' in member ? FIELD_KINDS[member.type] : keyKindIn(catalog, member.collection);
 
 interface NamedPart {
@@ -109,7 +109,7 @@ interface NamedPart {
   readonly i: number;
 }
 
-function keyMember(keyed: Keyed, declaring: Declaring, { name, i }: NamedPart): Field | BelongsTo | undefined {
+function keyMember(keyed: Keyed, declaring: DeclaringKey, { name, i }: NamedPart): Field | BelongsTo | undefined {
   const { fields, relations, shape, path } = keyed;
   const invalid = (message: string, replacement?: string): undefined =>
     declaring.report({ code: 'invalid_key', message, path: [...path, 'id', i], replacement });
@@ -123,7 +123,7 @@ function keyMember(keyed: Keyed, declaring: Declaring, { name, i }: NamedPart): 
     return invalid(`expected a field or a belongs_to of \`${keyed.name}\`, found \`${name}\`${hintOf(near)}`, near);
   }
   if ((shape.id as readonly string[]).indexOf(name) < i) return invalid(`\`${name}\` is in the key already`);
-  if (kindOf(found, declaring).inKey === undefined) {
+  if (kindOfMember(found, declaring).inKey === undefined) {
     const able = Object.values(FIELD_KINDS).flatMap((kind) => (kind.inKey === undefined ? [] : [kind.name]));
     return invalid(`\`${name}\` has a type that no key has; expected a belongs_to, or ${able.join(', ')}`);
   }
@@ -138,8 +138,9 @@ function keyMember(keyed: Keyed, declaring: Declaring, { name, i }: NamedPart): 
   return found;
 }
 
-function reportWrites({ managed, shape: { access = {} }, path }: Keyed, { report }: Declaring): void {
-  const invalid = (message: string, at: Path): void => report({ code: 'invalid_key', message, path: [...path, ...at] });
+function reportWrites({ managed, shape: { access = {} }, path }: Keyed, { report }: DeclaringKey): void {
+  const invalid = (message: string, at: DocumentPath): void =>
+    report({ code: 'invalid_key', message, path: [...path, ...at] });
   if (managed) invalid('only a table of another program, with `managed: false`, has a key of several columns', ['id']);
   for (const action of ['create', 'update', 'delete'] as const)
     if (access[action] !== undefined)
@@ -149,7 +150,7 @@ function reportWrites({ managed, shape: { access = {} }, path }: Keyed, { report
 export const hasCompositeKey = ({ key }: Pick<Collection, 'key'>): boolean => key?.column === COMPOSITE_KEY_COLUMN;
 
 /** A request links records by a write of the collection that has the relation. */
-function reportLinks({ name, key, relations, path }: Keyed, { report }: Declaring): void {
+function reportLinks({ name, key, relations, path }: Keyed, { report }: DeclaringKey): void {
   if (!hasCompositeKey({ key })) return;
   for (const relation of relations.values()) {
     if (relation.kind !== 'many_to_many') continue;

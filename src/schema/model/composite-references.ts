@@ -1,7 +1,7 @@
 /** A belongs_to whose value is in several members: the key of a record whose key has several. A write sets these members. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { FIELD_KINDS, keyKindIn } from '../fields/index.ts';
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape } from '../file/shape.ts';
 import { hasCompositeKey, madeKey } from './composite-key.ts';
 import type { BelongsTo, Collection, Field, HasMany, HasOne, KeyPart, ManyToMany, Relation, Schema } from './model.ts';
@@ -9,7 +9,7 @@ import type { BelongsTo, Collection, Field, HasMany, HasOne, KeyPart, ManyToMany
 type Referring = Pick<Collection, 'name' | 'key' | 'managed' | 'fields' | 'relations'>;
 interface Declared {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 interface Declaring<Of extends Referring = Referring> {
   readonly collections: ReadonlyMap<string, Of>;
@@ -151,7 +151,7 @@ class Reference {
     return `expected the members of \`${this.#collection.name}\` that hold ${names.join(' and ')} of \`${name}\``;
   }
 
-  #invalid(message: string, at: Path, replacement?: string): undefined {
+  #invalid(message: string, at: DocumentPath, replacement?: string): undefined {
     const path = [...this.#declared.path, 'relations', this.#relation.name, ...at];
     this.#declaring.report({ code: 'invalid_reference', message, path, replacement });
   }

@@ -1,14 +1,14 @@
 /** `was` of the file: the name that a collection, field or relation had, which nothing else may have. */
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection } from './model.ts';
 
 interface DeclaredMembers extends Pick<Collection, 'fields' | 'relations'> {
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 interface RenamedCollection extends Pick<Collection, 'kind'> {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 export function checkFormerNames({ fields, relations, path }: DeclaredMembers, report: Report): void {

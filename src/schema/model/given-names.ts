@@ -1,16 +1,16 @@
 /** `table` and `column` of the file: names in the database that are not those of the collection and its members. */
 import { keyOf, STAMPS } from '../../policy/types.ts';
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection } from './model.ts';
 import { SYSTEM_COLUMNS } from './names.ts';
 
 /** PostgreSQL truncates a longer name. A folded copy appends to the name of its column. */
-const MOST_BYTES = { table: 63, column: 56 };
+const MOST_NAME_BYTES = { table: 63, column: 56 };
 
 interface NamedCollection extends Pick<Collection, 'name' | 'kind' | 'key' | 'fields' | 'relations'> {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 const ISSUE = 'invalid_stored_name';
@@ -91,8 +91,8 @@ function tableNameIssue(table: string, { distribute, managed = true }: Collectio
   return parts.map((part) => storedNameIssue('table', part)).find((issue) => issue !== undefined);
 }
 
-function storedNameIssue(kind: keyof typeof MOST_BYTES, name: string): string | undefined {
-  const most = MOST_BYTES[kind];
+function storedNameIssue(kind: keyof typeof MOST_NAME_BYTES, name: string): string | undefined {
+  const most = MOST_NAME_BYTES[kind];
   const isStored =
     name !== '' && new TextEncoder().encode(name).length <= most && !name.includes('\0') && name.isWellFormed();
   return isStored ? undefined : `expected the name of a ${kind}, of 1 to ${most} bytes`;

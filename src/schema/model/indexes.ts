@@ -69,7 +69,7 @@ function hasNoOrder({ fields }: Pick<Collection, 'fields'>, column: string): boo
 
 export function uniqueColumns(collection: UniqueMembers): readonly (readonly string[])[] {
   return storedMembersIn(collection).flatMap((member) =>
-    isUniqueMember(member) && isConstraint(member) ? [uniqueKey(collection, member)] : [],
+    isUniqueMember(member) && isConstraint(member) ? [columnsOfUnique(collection, member)] : [],
   );
 }
 
@@ -87,7 +87,7 @@ export interface UniqueIndexDefinition {
 export const uniqueIndexes = (collection: IndexedCollection): readonly UniqueIndexDefinition[] =>
   storedMembersIn(collection).flatMap((member) => {
     if (isConstraint(member)) return [];
-    const columns = uniqueKey(collection, member);
+    const columns = columnsOfUnique(collection, member);
     const { where, ignoresCase } = member.uniqueKey!;
     const digest = shortDigest(JSON.stringify([columns, ignoresCase, where?.text])).slice(0, 8);
     return [{ name: constraintName(collection.table, [member.column, digest], 'only'), member, columns }];
@@ -130,7 +130,7 @@ const ownColumnsOf = (member: Field | BelongsTo): readonly string[] =>
   ('columns' in member ? member.columns : undefined) ?? [member.column];
 
 /** The tenant, the members that it is unique within, and the member itself: each once. */
-function uniqueKey(collection: UniqueMembers, member: Field | BelongsTo): readonly string[] {
+function columnsOfUnique(collection: UniqueMembers, member: Field | BelongsTo): readonly string[] {
   const within = withinOf(member).flatMap((name) => {
     const found = collection.fields.get(name) ?? collection.relations.get(name);
     return found !== undefined && 'column' in found ? [found.column] : [];

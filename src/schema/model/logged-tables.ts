@@ -1,9 +1,9 @@
 /** The feeds of changes: which collections have one, and the tables whose changes the log holds for them. */
 import { memoizedBy } from '../../memoized.ts';
 import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
-import { keyOf, type ManyToMany, type Need, type Policy } from '../../policy/types.ts';
+import { type CatalogManyToMany, keyOf, type Need, type Policy } from '../../policy/types.ts';
 import { columnTypeOfField, keyKindIn, keyKindOf } from '../fields/index.ts';
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import { secondsOf } from '../file/units.ts';
 import type { ChangeFeed, Collection, Schema } from './model.ts';
@@ -13,7 +13,7 @@ const LONGEST_RETENTION = '30d';
 
 interface FeedDeclaration {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 export function feedOf({ shape, path }: FeedDeclaration, report: Report): { readonly feed?: ChangeFeed } {
@@ -148,7 +148,7 @@ export class ReachedTables {
     this.#tables.set(table, { table, source: name, owner: name, columns: recordColumns(collection, this.#schema) });
   }
 
-  addLinks({ linkTable: table, sourceColumn, targetColumn, collection }: ManyToMany, owner: string): void {
+  addLinks({ linkTable: table, sourceColumn, targetColumn, collection }: CatalogManyToMany, owner: string): void {
     const columns = [
       { name: sourceColumn, type: keyKindIn(this.#schema, owner).column },
       { name: targetColumn, type: keyKindIn(this.#schema, collection).column },

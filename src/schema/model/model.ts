@@ -4,11 +4,11 @@
  */
 import type {
   Action,
-  BelongsTo as CatalogBelongsTo,
+  CatalogBelongsTo,
   CatalogCollection,
   CatalogField,
   CatalogKey,
-  ManyToMany as CatalogManyToMany,
+  CatalogManyToMany,
   HasMany,
   HasOne,
   Policy,
@@ -278,6 +278,10 @@ export interface TenantKey {
   /** `routed`: every rule requires one tenant. `filtered`: a list has a filter on the tenant. */
   readonly lists: 'routed' | 'filtered';
 }
+
+/** The belongs_to that holds the tenant of a record; undefined: the records have no tenant. */
+export const tenantKeyOf = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>): TenantKey | undefined =>
+  tenantLayout?.kind === 'by' ? tenantLayout : undefined;
 
 /** Some records are on several machines, or would be on a cluster. */
 export const hasTenants = ({ collections }: Schema): boolean =>

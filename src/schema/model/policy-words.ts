@@ -13,7 +13,7 @@ const EVERYONE = new Set([
   'allow',
   'yes',
 ]);
-const SIGNED_IN = new Set([
+const SIGNED_IN_WORDS = new Set([
   'authenticated',
   'auth',
   'logged_in',
@@ -28,7 +28,7 @@ const NOBODY_WORDS = new Set(['private', 'none', 'nobody', 'no_one', 'never', 'd
 export function policyFor(word: string): string | undefined {
   const lower = word.toLowerCase();
   if (EVERYONE.has(lower)) return 'true';
-  if (SIGNED_IN.has(lower)) return '@request.auth.id is not null';
+  if (SIGNED_IN_WORDS.has(lower)) return '@request.auth.id is not null';
   return NOBODY_WORDS.has(lower) ? 'false' : undefined;
 }
 

@@ -1,14 +1,14 @@
 /** `references` of a belongs_to: the unique field whose values its column has. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { keyOf, type ReferencedColumn } from '../../policy/types.ts';
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape } from '../file/shape.ts';
 import { tableOf } from './given-names.ts';
 import type { Collection } from './model.ts';
 
 interface DeclaredReference {
   readonly shape: Pick<BelongsToShape, 'references'>;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 type ReferencedCollection = Pick<Collection, 'name' | 'key' | 'fields'> & { readonly shape: CollectionShape };
 
@@ -33,7 +33,7 @@ export function referencedColumn(
 
 interface ReferringDraft extends ReferencedCollection {
   readonly kind: Collection['kind'];
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 /** Some rows have another value of a related record than its id. */

@@ -5,7 +5,7 @@
 import { nearest } from '../../../grammar/suggest.ts';
 import { scalarOf } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
-import type { Finding, Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Finding, Report } from '../file/issue.ts';
 import type { CollectionShape, SchemaFile } from '../file/shape.ts';
 import type { Bare, WithoutTenantLayout } from './collections.ts';
 import {
@@ -113,7 +113,7 @@ class TenantLayoutReader {
   }
 }
 
-const distributePath = (collection: string): Path => ['collections', collection, 'distribute'];
+const distributePath = (collection: string): DocumentPath => ['collections', collection, 'distribute'];
 
 function referencesByName({ relations }: WithoutTenantLayout): ReadonlyMap<string, BelongsTo> {
   const found = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
@@ -220,7 +220,7 @@ type NamedMember = UniqueMember & Pick<BelongsTo, 'name'>;
 interface NamedLeader {
   readonly name: string;
   /** That of `unique`. */
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 const isComparable = (member: Field | BelongsTo): boolean =>
@@ -255,17 +255,17 @@ function notWithin({ name, fields, relations }: Bare, member: NamedMember, withi
   const found = relations.get(within);
   if (member.name === within) return `\`${within}\` cannot be unique within itself; expected \`unique: true\``;
   if (field !== undefined && !isComparable(field)) return `an index does not compare values of \`${within}\``;
-  if (field !== undefined) return withoutValue(field, 'field');
+  if (field !== undefined) return lacksValue(field, 'field');
   const kinds = member.uniqueKey === undefined ? 'relation' : 'field or relation';
   if (found === undefined) return `\`${name}\` has no ${kinds} \`${within}\``;
   if (found.kind !== 'belongs_to') return `\`${name}.${within}\` is not a belongs_to`;
-  return withoutValue(found, 'relation');
+  return lacksValue(found, 'relation');
 }
 
 type Leader = Pick<Field, 'name' | 'needed'>;
 
 /** A member that is needed and not required is of a table that another program owns, or leads to one. */
-const withoutValue = ({ name, needed }: Leader, kind: string): string =>
+const lacksValue = ({ name, needed }: Leader, kind: string): string =>
   needed
     ? `records without \`${name}\` could share a value, and another program may write some; remove \`within\``
     : `records without \`${name}\` could share a value; add \`required: true\` to the ${kind} \`${name}\``;

@@ -1,13 +1,13 @@
 /** `title` of a collection: the field that names its records to people. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { isText } from '../../policy/scalar-types.ts';
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection } from './model.ts';
 
 interface TitledCollection extends Pick<Collection, 'kind' | 'fields'> {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 export function titleFieldOf({ kind, fields, shape, path }: TitledCollection, report: Report): string | null {

@@ -2,19 +2,19 @@
 
 import { isText } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
-import type { Path, Report } from '../file/issue.ts';
+import type { DocumentPath, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection, Field, Relation } from './model.ts';
 
 interface DeclaredCollection {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 type StoredMembers = Pick<Collection, 'fields' | 'relations'>;
 type UnmanagedMembers = StoredMembers & Pick<DeclaredCollection, 'shape'>;
 
-type Place = readonly [path: Path, message: string];
+type PlacedMessage = readonly [path: DocumentPath, message: string];
 
 export function checkUnmanaged(declared: Iterable<DeclaredCollection>, report: Report): void {
   for (const { shape, path } of declared) {
@@ -42,7 +42,7 @@ function* misplaced({
   no_overlap: noOverlap,
   fields = {},
   relations = {},
-}: CollectionShape): Iterable<Place> {
+}: CollectionShape): Iterable<PlacedMessage> {
   const ofOwner = 'the table is not managed';
   if (was !== undefined) yield [['was'], `${ofOwner}, so no migration renames it; remove \`was\``];
   if (distribute !== undefined) yield [['distribute'], `${ofOwner}, so its owner decides where rows are; remove it`];

@@ -6,7 +6,7 @@ import { compileChecked } from '../../policy/compile.ts';
 import type { Checked, Policy } from '../../policy/types.ts';
 import { readsNext } from '../../policy/visit.ts';
 import { type AccessReading, readWhen } from '../advice/read-access.ts';
-import type { Path } from '../file/issue.ts';
+import type { DocumentPath } from '../file/issue.ts';
 import type { CheckShape, CollectionShape } from '../file/shape.ts';
 import type { Bare } from '../model/collections.ts';
 import { type Check, nameOfTransitions, type Transitions, type WriteAction } from '../model/model.ts';
@@ -30,10 +30,16 @@ export function readChecks(
 }
 
 /** The path of the condition of a check. */
-const checkPath = (collection: string, name: string): Path => ['collections', collection, 'checks', name, 'when'];
+const checkPath = (collection: string, name: string): DocumentPath => [
+  'collections',
+  collection,
+  'checks',
+  name,
+  'when',
+];
 
 /** The path of the condition of a check, or of the transitions of a field. */
-export const pathOfCheck = (collection: string, { name, transitions }: Check): Path =>
+export const pathOfCheck = (collection: string, { name, transitions }: Check): DocumentPath =>
   transitions === undefined
     ? checkPath(collection, name)
     : ['collections', collection, 'fields', transitions.field, 'transitions'];
@@ -42,7 +48,7 @@ interface CheckPlace extends AccessReading {
   readonly collection: string;
   readonly name: string;
   readonly fields: readonly string[];
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 /** A check decides on the record, and not on the caller: what is unknown passes, and everyone is held to it. */
@@ -93,7 +99,7 @@ export const negatedCheck = (checked: Checked): Checked => ({ kind: 'not', item:
 function isKnownMember(
   name: string,
   { fields, relations, name: collection }: Bare,
-  { source, broken, path }: AccessReading & { readonly path: Path },
+  { source, broken, path }: AccessReading & { readonly path: DocumentPath },
 ): boolean {
   if (fields.has(name) || relations.has(name)) return true;
   if (broken.has(name)) return false;
@@ -164,7 +170,7 @@ export function transitionsText(
 }
 
 interface ValuePlace extends Pick<AccessReading, 'source'> {
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly at: 'key' | 'value';
 }
 

@@ -7,12 +7,12 @@ import type { Span } from '../../../grammar/syntax.ts';
 import { examine } from '../../policy/check/checker.ts';
 import { callsIn, type Head, namedCondition, readHead } from '../../policy/check/condition-calls.ts';
 import type { Catalog, NamedCondition } from '../../policy/types.ts';
-import { cutByComment, type Path } from '../file/issue.ts';
+import { cutByComment, type DocumentPath } from '../file/issue.ts';
 import type { SchemaFile } from '../file/shape.ts';
-import type { SchemaSource } from '../file/source.ts';
+import type { SourceText } from '../file/source.ts';
 
 interface ConditionsPlace {
-  readonly source: SchemaSource;
+  readonly source: SourceText;
   readonly catalog: Catalog;
 }
 export interface Conditions {
@@ -20,18 +20,21 @@ export interface Conditions {
   /** Names of conditions with errors, which are reported where they are declared. */
   readonly broken: ReadonlySet<string>;
 }
-interface Declared extends Head {
+interface DeclaredCondition extends Head {
   readonly key: string;
   readonly text: string;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 export function readConditions(file: SchemaFile, place: ConditionsPlace): Conditions {
   return new ConditionReader(place, declaredIn(file, place)).read();
 }
 
-function declaredIn({ conditions = {} }: SchemaFile, { source, catalog }: ConditionsPlace): readonly Declared[] {
-  const declared: Declared[] = [];
+function declaredIn(
+  { conditions = {} }: SchemaFile,
+  { source, catalog }: ConditionsPlace,
+): readonly DeclaredCondition[] {
+  const declared: DeclaredCondition[] = [];
   for (const [key, body] of Object.entries(conditions)) {
     const path = ['conditions', key];
     const head = readHead(key, catalog);
@@ -46,11 +49,11 @@ function declaredIn({ conditions = {} }: SchemaFile, { source, catalog }: Condit
 
 class ConditionReader {
   readonly #place: ConditionsPlace;
-  readonly #declared: ReadonlyMap<string, Declared>;
+  readonly #declared: ReadonlyMap<string, DeclaredCondition>;
   readonly #done = new Map<string, NamedCondition>();
   readonly #broken = new Set<string>();
 
-  constructor(place: ConditionsPlace, declared: readonly Declared[]) {
+  constructor(place: ConditionsPlace, declared: readonly DeclaredCondition[]) {
     this.#place = place;
     this.#declared = new Map(declared.map((each) => [each.name, each]));
   }
@@ -61,7 +64,7 @@ class ConditionReader {
   }
 
   /** `within`: the conditions that led here, each by a call of the one before. */
-  #readOne(declared: Declared, within: readonly string[]): void {
+  #readOne(declared: DeclaredCondition, within: readonly string[]): void {
     const { name, text } = declared;
     if (this.#done.has(name) || this.#broken.has(name)) return;
     const around = [...within, name];
@@ -84,7 +87,7 @@ class ConditionReader {
     return { ...this.#place.catalog, conditions: this.#done };
   }
 
-  #isValid({ text, path, parameters }: Declared): boolean {
+  #isValid({ text, path, parameters }: DeclaredCondition): boolean {
     const { source } = this.#place;
     if (source.cutByComment(path)) {
       source.reportCut(cutByComment(path));
@@ -98,7 +101,7 @@ class ConditionReader {
     return checked !== undefined && !issues.some(({ severity }) => severity === 'error');
   }
 
-  #reportCycle({ path }: Declared, names: readonly string[], span: Span): void {
+  #reportCycle({ path }: DeclaredCondition, names: readonly string[], span: Span): void {
     const message = `conditions must not call each other in a circle: ${names.map((name) => `\`${name}\``).join(' → ')}`;
     this.#place.source.reportWithin({ code: 'condition_cycle', message, path }, span);
     for (const name of names) this.#broken.add(name);

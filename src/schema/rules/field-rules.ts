@@ -2,7 +2,7 @@
 import { LIMITS } from '../../../grammar/limits.ts';
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { NOW_WORDS } from '../../../grammar/tokens.ts';
-import { partsOf } from '../../policy/emit/json-parts.ts';
+import { jsonPartsOf } from '../../policy/emit/json-parts.ts';
 import { rank } from '../../policy/operators.ts';
 import type { ScalarType, ValueType } from '../../policy/scalar-types.ts';
 import {
@@ -16,15 +16,15 @@ import {
   scalarOf,
 } from '../../policy/scalar-types.ts';
 import { type Constraints, FIELD_KINDS } from '../fields/index.ts';
-import type { Finding, Path, Report } from '../file/issue.ts';
-import { type FieldShape, WITHIN } from '../file/shape.ts';
+import type { DocumentPath, Finding, Report } from '../file/issue.ts';
+import { type FieldShape, WITHIN_MEMBER } from '../file/shape.ts';
 import { found } from '../file/validate.ts';
 import { fieldOf } from '../model/built-in.ts';
 import { type Default, type Field, isUniqueMember, type UniqueMember } from '../model/model.ts';
 
 export interface FieldPlace {
   readonly name: string;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly report: Report;
 }
 interface DefaultPlace extends FieldPlace {
@@ -103,7 +103,7 @@ function readStoredAs(
 /** A name of the policy language: a path is written behind the name of the field. */
 const PATH = /^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$/;
 /** A path of a policy has the name of the field, and perhaps of relations, before them. */
-const MOST_KEYS = LIMITS.names - 1;
+const MOST_PATH_KEYS = LIMITS.names - 1;
 
 function readPaths({ type, paths, column }: TypedShape, { name, path: at, report }: FieldPlace): Pick<Field, 'paths'> {
   if (paths === undefined) return {};
@@ -114,11 +114,11 @@ function readPaths({ type, paths, column }: TypedShape, { name, path: at, report
     return {};
   }
   for (const each of Object.keys(paths)) {
-    if (PATH.test(each) && each.split('.').length <= MOST_KEYS) continue;
-    const message = `expected up to ${MOST_KEYS} names apart by dots, each of letters, digits and underscores, found \`${each}\``;
+    if (PATH.test(each) && each.split('.').length <= MOST_PATH_KEYS) continue;
+    const message = `expected up to ${MOST_PATH_KEYS} names apart by dots, each of letters, digits and underscores, found \`${each}\``;
     report({ code: 'invalid_path', message, path: [...path, each], at: 'key' });
   }
-  return { paths: partsOf({ name, column: column ?? name }, paths) };
+  return { paths: jsonPartsOf({ name, column: column ?? name }, paths) };
 }
 
 /** Reads the digits of a decimal, which has no others. */
@@ -150,7 +150,7 @@ export function readUnique({
   unique = false,
 }: Pick<FieldShape, 'unique'>): Pick<Field, 'unique' | 'uniqueWithin' | 'uniqueKey'> {
   if (typeof unique === 'boolean') return { unique };
-  if (typeof unique === 'string') return { unique: false, uniqueWithin: WITHIN.exec(unique)![1]! };
+  if (typeof unique === 'string') return { unique: false, uniqueWithin: WITHIN_MEMBER.exec(unique)![1]! };
   const { within = [], where, ignore_case: ignoresCase = false } = unique;
   const names = typeof within === 'string' ? [within] : within;
   if (names.length === 0 && where === undefined && !ignoresCase) return { unique: true };

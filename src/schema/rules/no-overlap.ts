@@ -1,7 +1,7 @@
 /** `no_overlap` of the file → the key of the model: records of one place do not overlap in time. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { describeType, type ScalarType } from '../../policy/scalar-types.ts';
-import type { Path } from '../file/issue.ts';
+import type { DocumentPath } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Bare } from '../model/collections.ts';
 import { type BelongsTo, type Field, type NoOverlap, PERIOD_RANGES } from '../model/model.ts';
@@ -18,7 +18,7 @@ export function readNoOverlap(
   const declared = shape?.no_overlap;
   if (declared === undefined) return {};
   const path = ['collections', collection.name, 'no_overlap'];
-  if (!Array.isArray(declared)) return { noOverlap: readKey(collection, declared, { ...reading, path }) };
+  if (!Array.isArray(declared)) return { noOverlap: readOverlapKey(collection, declared, { ...reading, path }) };
   const seen = new Set<string>();
   for (const [i, { on, from, to, where }] of declared.entries()) {
     const key = JSON.stringify([on, from, to, where]);
@@ -26,18 +26,20 @@ export function readNoOverlap(
     if (seen.has(key)) reading.source.report({ code: 'no_overlap_twice', message, path: [...path, i] });
     seen.add(key);
   }
-  return { noOverlap: declared.flatMap((key, i) => readKey(collection, key, { ...reading, path: [...path, i] })) };
+  return {
+    noOverlap: declared.flatMap((key, i) => readOverlapKey(collection, key, { ...reading, path: [...path, i] })),
+  };
 }
 
 type KeyShape = Exclude<NonNullable<CollectionShape['no_overlap']>, readonly unknown[]>;
 
 /** None if an error is reported. */
-function readKey(
+function readOverlapKey(
   collection: Bare,
   declared: KeyShape,
-  { path, ...reading }: UniqueReading & { readonly path: Path },
+  { path, ...reading }: UniqueReading & { readonly path: DocumentPath },
 ): readonly NoOverlap[] {
-  const reader = new Reader(collection, path, reading);
+  const reader = new OverlapReader(collection, path, reading);
   const on = declared.on.flatMap((name, i) => reader.place(name, [...path, 'on', i]) ?? []);
   const [from, to] = (['from', 'to'] as const).map((key) => reader.time(declared[key], [...path, key]));
   if (from === undefined || to === undefined || on.length < declared.on.length) return [];
@@ -48,18 +50,18 @@ function readKey(
   return [{ on, from, to, ...(where !== undefined && { where }) }];
 }
 
-class Reader {
+class OverlapReader {
   readonly #collection: Bare;
-  readonly #path: Path;
+  readonly #path: DocumentPath;
   readonly #reading: UniqueReading;
 
-  constructor(collection: Bare, path: Path, reading: UniqueReading) {
+  constructor(collection: Bare, path: DocumentPath, reading: UniqueReading) {
     this.#collection = collection;
     this.#path = path;
     this.#reading = reading;
   }
 
-  place(name: string, path: Path): Field | BelongsTo | undefined {
+  place(name: string, path: DocumentPath): Field | BelongsTo | undefined {
     const { fields, relations } = this.#collection;
     const field = fields.get(name);
     if (field !== undefined && PLACES.has(field.type)) return field;
@@ -72,12 +74,12 @@ class Reader {
     return this.#reading.source.report({ code: 'no_overlap_on', message, path });
   }
 
-  #reportReferences(name: string, path: Path): undefined {
+  #reportReferences(name: string, path: DocumentPath): undefined {
     const message = `\`${name}\` has values of another field (\`references\`), and a place is the id of a record; name a field instead`;
     return this.#reading.source.report({ code: 'no_overlap_on', message, path });
   }
 
-  time(name: string, path: Path): Field | undefined {
+  time(name: string, path: DocumentPath): Field | undefined {
     const field = this.#collection.fields.get(name);
     if (field === undefined) return this.#unknown(name, path);
     if (PERIOD_RANGES.has(field.type)) return field;
@@ -91,7 +93,7 @@ class Reader {
     this.#reading.source.report({ code: 'no_overlap_time', message, path: [...this.#path, 'to'] });
   }
 
-  #unknown(name: string, path: Path): undefined {
+  #unknown(name: string, path: DocumentPath): undefined {
     const { name: collection, fields, relations } = this.#collection;
     if (this.#reading.broken.has(name)) return undefined;
     const near = nearest(name, [...fields.keys(), ...relations.keys()]);

@@ -5,13 +5,13 @@ import { examineErrors } from '../../policy/check/checker.ts';
 import { GUEST } from '../../policy/check/guests.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import { ACTIONS, type Action, type Catalog, type CatalogCollection, type Policy } from '../../policy/types.ts';
-import type { Path } from '../file/issue.ts';
+import type { DocumentPath } from '../file/issue.ts';
 import type { SchemaFile, StatementShape } from '../file/shape.ts';
-import type { SchemaSource } from '../file/source.ts';
+import type { SourceText } from '../file/source.ts';
 import type { Statement, Who } from '../model/model.ts';
 
 interface StatementsPlace {
-  readonly source: SchemaSource;
+  readonly source: SourceText;
   readonly catalog: Catalog;
   /** Names whose declaration is wrong, which is reported there. */
   readonly broken: ReadonlySet<string>;
@@ -35,10 +35,10 @@ export const readStatements = ({ prove = [] }: SchemaFile, place: StatementsPlac
 
 class StatementReader {
   readonly #place: StatementsPlace;
-  readonly #of: Path;
-  #path: Path;
+  readonly #of: DocumentPath;
+  #path: DocumentPath;
 
-  constructor(place: StatementsPlace, path: Path) {
+  constructor(place: StatementsPlace, path: DocumentPath) {
     this.#place = place;
     this.#of = path;
     this.#path = path;

@@ -2,14 +2,14 @@
 import { examine } from '../../policy/check/checker.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Catalog, Checked, CheckedOperand, Policy } from '../../policy/types.ts';
-import { cutByComment, type Path } from '../file/issue.ts';
+import { cutByComment, type DocumentPath } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
-import type { SchemaSource } from '../file/source.ts';
+import type { SourceText } from '../file/source.ts';
 import type { Bare } from '../model/collections.ts';
 import type { BelongsTo, Field, Relation, UniqueKey } from '../model/model.ts';
 
 export interface UniqueReading {
-  readonly source: SchemaSource;
+  readonly source: SourceText;
   readonly catalog: Catalog;
   readonly broken: ReadonlySet<string>;
 }
@@ -47,7 +47,7 @@ type KeyedMember = Pick<Field, 'name' | 'uniqueKey'>;
 
 interface ConditionPlace extends UniqueReading {
   readonly collection: string;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 /** A condition that PostgreSQL takes as that of an index: it compares the record's own values with constants. */

@@ -3,16 +3,16 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { walksRelations } from '../../policy/analyse/policy-needs.ts';
 import { compileFilter } from '../../policy/filters/filter.ts';
 import type { Catalog } from '../../policy/types.ts';
-import type { Path } from '../file/issue.ts';
+import type { DocumentPath } from '../file/issue.ts';
 import type { SchemaFile } from '../file/shape.ts';
-import type { SchemaSource } from '../file/source.ts';
+import type { SourceText } from '../file/source.ts';
 import { type Schema, WEBHOOK_EVENTS, type Webhook } from '../model/model.ts';
 import { nameIssue } from '../model/names.ts';
 
 type WebhookShape = NonNullable<SchemaFile['webhooks']>[string];
 
 interface WebhooksPlace {
-  readonly source: SchemaSource;
+  readonly source: SourceText;
   readonly catalog: Catalog;
   readonly collections: Schema['collections'];
   readonly broken: ReadonlySet<string>;
@@ -34,9 +34,9 @@ export function readWebhooks({ webhooks = {} }: SchemaFile, place: WebhooksPlace
 
 class WebhookReader {
   readonly #place: WebhooksPlace;
-  readonly #path: Path;
+  readonly #path: DocumentPath;
 
-  constructor(place: WebhooksPlace, path: Path) {
+  constructor(place: WebhooksPlace, path: DocumentPath) {
     this.#place = place;
     this.#path = path;
   }
@@ -56,7 +56,7 @@ class WebhookReader {
     const { collections, broken } = this.#place;
     const found = collections.get(collection);
     if (found?.feed !== undefined) return true;
-    const [path, at]: [Path, 'key' | 'value'] =
+    const [path, at]: [DocumentPath, 'key' | 'value'] =
       shape.collection === undefined ? [this.#path, 'key'] : [[...this.#path, 'collection'], 'value'];
     if (found !== undefined) {
       const message = `\`${collection}\` has no feed, from whose log events are sent; add \`changes: true\` to it`;

@@ -9,7 +9,7 @@ export interface DraftedRule {
   readonly roles: readonly string[];
   readonly when?: string;
 }
-export interface MatrixQuestion {
+export interface AskedMatrix {
   readonly collection: string;
   readonly action: string;
   readonly member?: string;
@@ -23,16 +23,16 @@ export interface MatrixQuestion {
   readonly rules?: readonly DraftedRule[];
 }
 interface MatrixAnswer {
-  readonly data: { readonly rows: readonly MatrixRow[] };
+  readonly data: { readonly rows: readonly ShownMatrixRow[] };
 }
-export interface MatrixRow {
+export interface ShownMatrixRow {
   readonly user: NamedUser | null;
   readonly outcomes: readonly CellOutcome[];
   readonly drafted?: readonly CellOutcome[];
   readonly members?: Readonly<Record<string, readonly CellOutcome[]>>;
 }
 
-export async function askMatrix(question: MatrixQuestion): Promise<readonly MatrixRow[]> {
+export async function askMatrix(question: AskedMatrix): Promise<readonly ShownMatrixRow[]> {
   const body = { ...question, callers: question.callers.map(askedCaller) };
   const answer = await transport.json<MatrixAnswer>('/api/_matrix', { method: 'POST', body });
   const { rows } = answer.data;

@@ -49,7 +49,7 @@ export class CodeField {
       }),
       EditorView.decorations.compute(['doc'], ({ doc }) => colouredBy(coloursOf(doc.toString()))),
       autocompletion({
-        override: sourcesOf(completionsAt),
+        override: completionSources(completionsAt),
         icons: false,
         // So many fit without a list that scrolls, which the keyboard could not reach.
         maxRenderedOptions: 12,
@@ -129,7 +129,7 @@ const colouredBy = (spans: readonly ColouredSpan[]): DecorationSet =>
 type CompletionsAt = CodeFieldOptions['completionsAt'];
 
 /** A result replaces from one place: words at the cursor begin before it, signs after a whole word begin at it. */
-const sourcesOf = (completionsAt: CompletionsAt): CompletionSource[] =>
+const completionSources = (completionsAt: CompletionsAt): CompletionSource[] =>
   [0, 1].map((nth) => (context) => resultAt(completionsAt, context, nth));
 
 const OPENS = /[@$.\w]$/;

@@ -4,12 +4,12 @@ import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { wording } from '../en.ts';
 import type { CodeField } from './code-field.ts';
 import { type PolicyTools, useCodeField, usePolicyTools } from './load-editor.ts';
-import type { PolicyIssue, PolicyPlace } from './policy-tools.ts';
+import type { PolicyIssue, ToolPlace } from './policy-tools.ts';
 
 interface ExpressionEditorProps {
   readonly label: string;
   readonly text: string;
-  readonly place: PolicyPlace;
+  readonly place: ToolPlace;
   readonly onText: (text: string) => void;
 }
 

@@ -2,7 +2,7 @@
 import { loadedOnce } from '../parts/loaded-once.ts';
 
 export type PolicyTools = typeof import('./policy-tools.ts');
-export type SchemaText = typeof import('./rules-in-text.ts');
+export type SchemaTextTools = typeof import('./rules-in-text.ts');
 
 export const usePolicyTools = loadedOnce(() => import('./policy-tools.ts'));
 export const useSchemaText = loadedOnce(() => import('./rules-in-text.ts'));

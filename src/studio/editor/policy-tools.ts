@@ -10,10 +10,9 @@ import { lower } from '../../policy/lower/lower.ts';
 import { bind, requestPlanOf } from '../../policy/lower/specialise.ts';
 import { catalogFromDocument, type PolicyCatalog } from '../../policy/request/catalog-document.ts';
 import type { Action, PolicyRequest, Row } from '../../policy/types.ts';
-
 import { MADE_UP_ID } from '../data/made-up-id.ts';
 
-export interface PolicyPlace {
+export interface ToolPlace {
   readonly catalog: PolicyCatalog;
   readonly collection: string;
   /** `filter`: of a list, which has no names of the request and no conditions. */
@@ -24,32 +23,32 @@ export type { Completion, PolicyIssue };
 /** The verdict of the caller alone; `depends`: the record decides. */
 export type RoleVerdict = 'allow' | 'deny' | 'depends';
 
-function placeOf({ catalog: document, collection, action }: PolicyPlace) {
+function catalogPlace({ catalog: document, collection, action }: ToolPlace) {
   const catalog = catalogFromDocument(document);
   if (action !== 'filter') return { catalog, collection, action };
   const { conditions, ...names } = catalog;
   return { catalog: names, collection, action: 'list', params: {} } as const;
 }
 
-export const issuesOf = (text: string, place: PolicyPlace): readonly PolicyIssue[] =>
-  examine(text, placeOf(place)).issues;
+export const issuesOf = (text: string, place: ToolPlace): readonly PolicyIssue[] =>
+  examine(text, catalogPlace(place)).issues;
 
-export const completionsAt = (text: string, offset: number, place: PolicyPlace): readonly Completion[] =>
+export const completionsAt = (text: string, offset: number, place: ToolPlace): readonly Completion[] =>
   completions(text, offset, {
-    ...placeOf(place),
+    ...catalogPlace(place),
     queryKeys: place.catalog.collections[place.collection]?.filters ?? [],
   });
 
 /** Undefined where the text has errors. */
-export function formatted(text: string, { action }: PolicyPlace): string | undefined {
+export function formatted(text: string, { action }: ToolPlace): string | undefined {
   const { expr } = parse(text, action === 'filter' ? 'filter' : 'policy');
   return expr && print(expr);
 }
 
 /** `roles`: the caller's roles and their included ones. Empty: a guest. */
-export function verdictOf(text: string, roles: readonly string[], place: PolicyPlace): RoleVerdict {
-  const { catalog, action } = placeOf(place);
-  const { checked } = examine(text, placeOf(place));
+export function verdictOf(text: string, roles: readonly string[], place: ToolPlace): RoleVerdict {
+  const { catalog, action } = catalogPlace(place);
+  const { checked } = examine(text, catalogPlace(place));
   if (checked === undefined) return 'deny';
   const isGuest = roles.length === 0;
   const auth: Row = isGuest ? GUEST_ROW : { id: MADE_UP_ID, email: 'made-up@example.org', roles };

@@ -15,14 +15,14 @@ export interface TextRule {
 /** The keys down to the rules: `collections`, `posts`, `access`, `read`. */
 export type RulePath = readonly string[];
 
-interface RuleSetName {
+interface RuleSetInText {
   readonly action: string;
   /** Given for rules of a field or a belongs_to. */
   readonly member?: string;
 }
 
 /** `view` is `list` and `read` in one. */
-export function rulePathIn(text: string, collection: string, { action, member }: RuleSetName): RulePath {
+export function rulePathIn(text: string, collection: string, { action, member }: RuleSetInText): RulePath {
   const { contents } = parseDocument(text);
   const all = ['collections', collection];
   const has = (...path: readonly string[]): boolean => walk(contents, [...all, ...path]).rest.length === 0;
@@ -52,9 +52,9 @@ export function withRule(text: string, path: RulePath, rule: TextRule): string |
   if (rules === undefined) return undefined;
   const { node, rest } = walk(parseDocument(text).contents, path);
   if (rest.length > 0 || !isSeq(node) || node.flow === true) return writeRules(text, path, [...rules, rule]);
-  const { offset, length } = placeOf(text, node);
+  const { offset, length } = textPlaceOf(text, node);
   const indent = indentAt(text, offset);
-  const written = `\n${indent}- ${partsOf(rule).join(`\n${indent}  `)}`;
+  const written = `\n${indent}- ${ruleParts(rule).join(`\n${indent}  `)}`;
   return spliced(text, { offset: offset + length, length: 0 }, written);
 }
 
@@ -65,47 +65,47 @@ export function withoutRule(text: string, path: RulePath, index: number): string
   const { node } = walk(parseDocument(text).contents, path);
   if (!isSeq(node) || node.flow === true || node.items.length < 2)
     return writeRules(text, path, rules.toSpliced(index, 1));
-  const { offset, length } = placeOf(text, node.items[index] as Node);
+  const { offset, length } = textPlaceOf(text, node.items[index] as Node);
   const start = text.lastIndexOf('\n', offset) + 1;
   const next = text.indexOf('\n', offset + length);
   return text.slice(0, start) + (next < 0 ? '' : text.slice(next + 1));
 }
 
-interface RuleRoles {
+interface RolesOfRule {
   readonly index: number;
   readonly roles: readonly string[];
 }
 /** The condition of a rule that loses its last role, and had no condition. */
-const NEVER = 'false';
+const NEVER_TEXT = 'false';
 
 /** The text with these roles in the rule of this index. Undefined: they cannot be written there. */
-export function withRoles(text: string, path: RulePath, { index, roles }: RuleRoles): string | undefined {
+export function withRoles(text: string, path: RulePath, { index, roles }: RolesOfRule): string | undefined {
   const rule = readRules(text, path)?.[index];
   const { node, rest } = walk(parseDocument(text).contents, path);
   if (rule === undefined || rest.length > 0 || node === null) return undefined;
   const item = isSeq(node) ? (node.items[index] as Node) : node;
   const given = isMap(item) ? (item.get('roles', true) as Node | undefined) : undefined;
   const written = `[${roles.join(', ')}]`;
-  if (roles.length > 0 && isSeq(given) && given.flow === true) return spliced(text, placeOf(text, given), written);
+  if (roles.length > 0 && isSeq(given) && given.flow === true) return spliced(text, textPlaceOf(text, given), written);
   if (roles.length > 0 && isMap(item) && given === undefined) {
-    const { offset } = placeOf(text, item);
+    const { offset } = textPlaceOf(text, item);
     if (item.flow) return spliced(text, { offset: offset + 1, length: 0 }, ` roles: ${written},`);
     return spliced(text, { offset, length: 0 }, `roles: ${written}\n${indentAt(text, offset)}`);
   }
-  const when = roles.length === 0 ? { when: rule.when ?? NEVER } : {};
-  return spliced(text, placeOf(text, item), printRule({ ...rule, ...when, roles }));
+  const when = roles.length === 0 ? { when: rule.when ?? NEVER_TEXT } : {};
+  return spliced(text, textPlaceOf(text, item), printRule({ ...rule, ...when, roles }));
 }
 
 function writeRules(text: string, path: RulePath, rules: readonly TextRule[]): string | undefined {
   const { node, rest } = walk(parseDocument(text).contents, path);
   if (node === null || isAlias(node)) return undefined;
   const printed = printRules(rules);
-  if (rest.length === 0) return spliced(text, placeOf(text, node), printed);
+  if (rest.length === 0) return spliced(text, textPlaceOf(text, node), printed);
   const value = rest.slice(1).reduceRight((inner, key) => `{ ${key}: ${inner} }`, printed);
   if (isMap(node)) return withPair(text, node, `${rest[0]}: ${value}`);
   // The short form of a field is its type alone.
   if (!isScalar(node) || typeof node.value !== 'string') return undefined;
-  const place = placeOf(text, node);
+  const place = textPlaceOf(text, node);
   const type = text.slice(place.offset, place.offset + place.length);
   return spliced(text, place, `{ type: ${type}, ${rest[0]}: ${value} }`);
 }
@@ -145,22 +145,22 @@ function conditionIn(node: Node): Pick<TextRule, 'when' | 'place'> {
   return { when: value, place: { offset: range[0]!, length: range[1]! - range[0]! } };
 }
 
-interface TextPlace {
+interface OffsetPlace {
   readonly offset: number;
   readonly length: number;
 }
 
 /** Without the line breaks after a block. */
-function placeOf(text: string, { range }: Node): TextPlace {
+function textPlaceOf(text: string, { range }: Node): OffsetPlace {
   const [start = 0, end = 0] = range ?? [];
   return { offset: start, length: text.slice(start, end).trimEnd().length };
 }
 
-const spliced = (text: string, { offset, length }: TextPlace, written: string): string =>
+const spliced = (text: string, { offset, length }: OffsetPlace, written: string): string =>
   text.slice(0, offset) + written + text.slice(offset + length);
 
 function withPair(text: string, map: YAMLMap, pair: string): string {
-  const place = placeOf(text, map);
+  const place = textPlaceOf(text, map);
   if (map.flow) {
     const inner = text
       .slice(place.offset + 1, place.offset + place.length - 1)
@@ -182,9 +182,9 @@ function printRules(rules: readonly TextRule[]): string {
   return `[${rules.map(printRule).join(', ')}]`;
 }
 
-const printRule = (rule: TextRule): string => `{ ${partsOf(rule).join(', ')} }`;
+const printRule = (rule: TextRule): string => `{ ${ruleParts(rule).join(', ')} }`;
 
-function partsOf({ roles, when, message }: TextRule): readonly string[] {
+function ruleParts({ roles, when, message }: TextRule): readonly string[] {
   return [
     ...(roles.length > 0 ? [`roles: [${roles.join(', ')}]`] : []),
     ...(when === undefined && roles.length > 0 ? [] : [`when: ${quotedScalar(when ?? 'true')}`]),

@@ -7,7 +7,7 @@ import { wording } from '../en.ts';
 import { ProblemNote } from './problem-note.tsx';
 
 /** Undefined until the first answer; then the newest one, also while a newer question is under way. */
-export type Answer<T> = { readonly value: T } | { readonly problem: ShownProblem } | undefined;
+export type ShownAnswer<T> = { readonly value: T } | { readonly problem: ShownProblem } | undefined;
 
 interface AskingOptions {
   /** Waits for the end of typing. */
@@ -21,8 +21,8 @@ export function useAnswer<T>(
   key: string,
   ask: () => Promise<T>,
   { afterMs = 0, isAsked = true }: AskingOptions = {},
-): Answer<T> {
-  const [answer, setAnswer] = useState<Answer<T>>();
+): ShownAnswer<T> {
+  const [answer, setAnswer] = useState<ShownAnswer<T>>();
   useEffect(() => {
     if (!isAsked) return;
     let isCurrent = true;
@@ -41,7 +41,7 @@ export function useAnswer<T>(
 }
 
 interface AnsweredProps<T> {
-  readonly answer: Answer<T>;
+  readonly answer: ShownAnswer<T>;
   /** Default: true. */
   readonly isAsked?: boolean;
   readonly children: (value: T) => JSX.Element | null;

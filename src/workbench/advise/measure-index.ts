@@ -55,7 +55,7 @@ export async function measureIndex(
   const facts = await tableFactsOf(db, missing.collection.table);
   const list = facts && measuredList(store, missing, request);
   if (facts === undefined || list === undefined) return undefined;
-  const plan = await planOf(db, list);
+  const plan = await planLinesOf(db, list);
   const planned = await planWithIndex(db, { missing, list, facts });
   const { rows, bytes } = facts;
   const measured = { rows, bytes, plan, ...(planned && { plan_with_index: planned }) };
@@ -63,7 +63,7 @@ export async function measureIndex(
   return isSampled ? { ...measured, sample: await timesOnSample(db, { missing, list, facts }) } : measured;
 }
 
-const planOf = async (db: Pick<Queryable, 'rows'>, list: Sql): Promise<readonly string[]> =>
+const planLinesOf = async (db: Pick<Queryable, 'rows'>, list: Sql): Promise<readonly string[]> =>
   (await db.rows(sql`EXPLAIN ${list}`)).map(([line]) => String(line));
 
 /** Undefined: the database has no hypopg. The hypothetical index is of this session alone, and is gone afterwards. */
@@ -83,7 +83,7 @@ async function planWithIndex(db: Database, { missing, list, facts }: Sampling): 
     async (tx) => {
       await tx.rows(sql`SELECT indexrelid FROM ${ident(extension, 'hypopg_create_index')}(${text(made.text)})`);
       try {
-        return await planOf(tx, list);
+        return await planLinesOf(tx, list);
       } finally {
         await tx.rows(sql`SELECT ${ident(extension, 'hypopg_reset')}()`);
       }

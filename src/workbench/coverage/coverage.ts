@@ -1,7 +1,7 @@
 /** Counts how often tests made each leaf of each rule true, false and unknown, and which rules decided alone. */
 import type { Catalog, Checked, Policy } from '../../policy/types.ts';
 import { partsOf } from '../../policy/visit.ts';
-import { type PlacedRule, policiesOf, textOfPart } from '../rule-places.ts';
+import { type PlacedRule, policiesOfRule, textOfPart } from '../rule-places.ts';
 import type { RuleJudgement } from '../test/predicate.ts';
 import { type CoveredValue, isPossible, type LeafPlace, valuesByType } from './possible-values.ts';
 
@@ -65,7 +65,7 @@ export class CoverageCounter {
         const { line, column } = placed.placeOf(leaf);
         return { text: textOfPart(rule, leaf), file, line, column, ...this.#valuesOf(leaf, { placed, catalog }) };
       });
-      const alone = policiesOf(placed).map((each) => this.#alone.get(each) ?? 0);
+      const alone = policiesOfRule(placed).map((each) => this.#alone.get(each) ?? 0);
       return { collection, action, path, decided_alone: alone.reduce((a, b) => a + b), leaves };
     });
     return { policies };

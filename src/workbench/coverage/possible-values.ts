@@ -1,7 +1,7 @@
 /** The values of a leaf that some caller and row give: by its types, and by the solver. */
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { DEFAULT_BUDGET, findWorld, TESTED_CALLERS, type WorldCondition } from '../../policy/analyse/solve/solve.ts';
-import { compile, compileChecked } from '../../policy/compile.ts';
+import { compileChecked, compilePolicy } from '../../policy/compile.ts';
 import type { Action, Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
 import { askedPlace, type PlacedRule } from '../rule-places.ts';
@@ -33,7 +33,7 @@ export function isPossible(leaf: Checked, value: CoveredValue, place: LeafPlace)
 
 function isPossibleOn(action: Action, leaf: Checked, value: CoveredValue, { placed, catalog }: LeafPlace): boolean {
   const { collection } = placed;
-  const everything = compile('true', { catalog, collection, action });
+  const everything = compilePolicy('true', { catalog, collection, action });
   const conditionOf = (checked: Checked, isTrue: boolean): WorldCondition => ({
     policy: compileChecked({ checked, text: 'leaf', catalog, action }, { codegen: false }),
     isTrue,

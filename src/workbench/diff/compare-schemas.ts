@@ -1,7 +1,13 @@
 /** The change of every rule between two schemas, each with one world that shows it. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Budget } from '../../policy/analyse/solve/search.ts';
-import { type Asking, type Found, findWorld, type RulesPlace, relationOf } from '../../policy/analyse/solve/solve.ts';
+import {
+  type Found,
+  findWorld,
+  type RulesPlace,
+  relationOf,
+  type SolverQuestion,
+} from '../../policy/analyse/solve/solve.ts';
 import type { TriedCaller } from '../../policy/analyse/solve/standing.ts';
 import { decides, type World } from '../../policy/analyse/solve/world.ts';
 import type { Policy } from '../../policy/types.ts';
@@ -23,7 +29,7 @@ export interface CallerChange {
 export interface RuleExample {
   readonly world: World;
   /** The question that the world answers. */
-  readonly asking: Asking;
+  readonly asking: SolverQuestion;
   /** The checks that the record fails: those of the old schema where it newly passes, of the new one where it newly fails. */
   readonly failedChecks: readonly string[];
   /** The answer under the new schema. */
@@ -131,7 +137,7 @@ class PairDiff {
     return isFailing ? found : byRules;
   }
 
-  #askingOf(from: MovedSide, to: MovedSide): Asking {
+  #askingOf(from: MovedSide, to: MovedSide): SolverQuestion {
     if (this.#pair.isOfChecks) return newlyPassing(from, to);
     return { allowedBy: to.allowedBy, deniedBy: [...from.allowedBy, ...to.violations] };
   }

@@ -1,5 +1,5 @@
 /** The pairs of rules that a comparison of two schemas is about. */
-import { compile } from '../../policy/compile.ts';
+import { compilePolicy } from '../../policy/compile.ts';
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { MergedCatalog } from './merged-catalog.ts';
@@ -35,14 +35,14 @@ export function rulePairsOf(old: Schema, changed: Schema, merged: MergedCatalog)
   return names.flatMap((name) => {
     const both = [before.get(name), changed.collections.get(name)] as const;
     const actions = ACTIONS.map((action): RulePair => {
-      const [a, b] = both.map((each) => each && sideOf(each, action));
+      const [a, b] = both.map((each) => each && pairSide(each, action));
       return { collection: name, name: action, action, isOfChecks: false, old: a, changed: b };
     });
     return [...actions, ...checkPairs(name, both), ...memberPairs(name, both, merged)];
   });
 }
 
-const sideOf = ({ access, checks }: Collection, action: Action): PairSide => ({
+const pairSide = ({ access, checks }: Collection, action: Action): PairSide => ({
   rules: access[action],
   violations:
     action === 'create' || action === 'update'
@@ -55,7 +55,7 @@ type BothCollections = readonly [Collection | undefined, Collection | undefined]
 function checkPairs(collection: string, [old, changed]: BothCollections): readonly RulePair[] {
   if (old === undefined || changed === undefined) return [];
   return WRITES.flatMap((action) => {
-    const [a, b] = [sideOf(old, action), sideOf(changed, action)];
+    const [a, b] = [pairSide(old, action), pairSide(changed, action)];
     if (a.violations.length + b.violations.length === 0) return [];
     return [{ collection, name: `${action} checks`, action, isOfChecks: true, old: a, changed: b }];
   });
@@ -71,7 +71,7 @@ function memberPairs(collection: string, [old, changed]: BothCollections, merged
       if (rules[0] === undefined && rules[1] === undefined) return [];
       const name = `${action === 'read' ? 'read' : 'write'} ${member}`;
       // Without rules of its own, the record's rules decide about the member.
-      const open = [compile('true', { catalog: merged.catalog, collection, action })];
+      const open = [compilePolicy('true', { catalog: merged.catalog, collection, action })];
       const [a, b] = rules.map((each) => ({ rules: each ?? open, violations: [] }));
       return [{ collection, name, action, isOfChecks: false, old: a, changed: b }];
     }),

@@ -4,7 +4,7 @@ import { ACTIONS } from '../../policy/types.ts';
 import { docOf } from '../../policy/words.ts';
 import { isObject } from '../../records/write/input.ts';
 import { writtenIn } from '../../schema/file/scalar.ts';
-import { SchemaSource } from '../../schema/file/source.ts';
+import { SourceText } from '../../schema/file/source.ts';
 import { filterKeysOf } from '../../schema/model/filter-keys.ts';
 import type { SchemaText } from './schema-text.ts';
 import { offsetAt, rangeOfRegion, type TextEdit, type TextPosition } from './text-positions.ts';
@@ -91,7 +91,7 @@ export function completeTests(
   position: TextPosition,
   { schema }: Pick<SchemaText, 'schema'>,
 ): readonly CompletionItem[] {
-  const source = new SchemaSource(text, '', { merge: true });
+  const source = new SourceText(text, '', { merge: true });
   const raw = source.value();
   const offset = offsetAt(text, position);
   const path = source.pathAt(offset);

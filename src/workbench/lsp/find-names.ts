@@ -1,8 +1,8 @@
 /** The places of a schema file that name a condition, role or collection, and the names of a test file. */
 import { isObject } from '../../records/write/input.ts';
 import { policyPaths } from '../../schema/file/format-policies.ts';
-import type { Path, Region } from '../../schema/file/issue.ts';
-import { SchemaSource } from '../../schema/file/source.ts';
+import type { DocumentPath, Region } from '../../schema/file/issue.ts';
+import { SourceText } from '../../schema/file/source.ts';
 import type { SchemaText } from './schema-text.ts';
 import { offsetAt, rangeOfRegion, type TextPosition, type TextRange } from './text-positions.ts';
 
@@ -44,8 +44,8 @@ function placesIn(text: string, wanted: string): readonly number[] {
 }
 
 /** The values of the file that meet a test. */
-function placesOf(file: SchemaText, isWanted: (path: Path, value: unknown) => boolean): readonly Region[] {
-  const walk = (value: unknown, path: Path): readonly Region[] => {
+function placesOf(file: SchemaText, isWanted: (path: DocumentPath, value: unknown) => boolean): readonly Region[] {
+  const walk = (value: unknown, path: DocumentPath): readonly Region[] => {
     if (isWanted(path, value)) return [file.source.placeOf(path)];
     if (Array.isArray(value)) return value.flatMap((each, i) => walk(each, [...path, i]));
     return isObject(value) ? Object.entries(value).flatMap(([key, each]) => walk(each, [...path, key])) : [];
@@ -71,21 +71,21 @@ export function testNameUses(
   position: TextPosition,
   { schema }: Pick<SchemaText, 'schema'>,
 ): readonly TestUse[] {
-  const source = new SchemaSource(text, '');
+  const source = new SourceText(text, '');
   const uses = schema === undefined ? [] : new TestNames(source, schema.collections).all();
   const offset = offsetAt(text, position);
   const found = uses.find(({ range }) => offsetAt(text, range.start) <= offset && offset <= offsetAt(text, range.end));
   return uses.filter(({ collection, name }) => collection === found?.collection && name === found.name);
 }
 
-type Collections = NonNullable<SchemaText['schema']>['collections'];
+type ServedCollections = NonNullable<SchemaText['schema']>['collections'];
 
 class TestNames {
-  readonly #source: SchemaSource;
-  readonly #collections: Collections;
+  readonly #source: SourceText;
+  readonly #collections: ServedCollections;
   readonly #uses: TestUse[] = [];
 
-  constructor(source: SchemaSource, collections: Collections) {
+  constructor(source: SourceText, collections: ServedCollections) {
     this.#source = source;
     this.#collections = collections;
   }
@@ -102,11 +102,11 @@ class TestNames {
     return this.#uses;
   }
 
-  #add(name: TestName, path: Path, at: 'key' | 'value', isDeclaration = false): void {
+  #add(name: TestName, path: DocumentPath, at: 'key' | 'value', isDeclaration = false): void {
     this.#uses.push({ ...name, range: rangeOfRegion(this.#source.placeOf(path, at)), isDeclaration });
   }
 
-  #declared(collection: string, rows: unknown, path: Path): void {
+  #declared(collection: string, rows: unknown, path: DocumentPath): void {
     for (const [name, row] of objectEntries(rows)) {
       this.#add({ collection, name }, [...path, name], 'key', true);
       this.#members(collection, row, [...path, name]);
@@ -114,20 +114,20 @@ class TestNames {
   }
 
   /** Relations name rows. */
-  #members(collection: string, row: unknown, path: Path): void {
+  #members(collection: string, row: unknown, path: DocumentPath): void {
     for (const [key, value] of objectEntries(row)) {
       const target = this.#collections.get(collection)?.relations.get(key)?.collection;
       if (target !== undefined) this.#values(target, value, [...path, key]);
     }
   }
 
-  #values(collection: string, value: unknown, path: Path): void {
+  #values(collection: string, value: unknown, path: DocumentPath): void {
     if (typeof value === 'string') this.#add({ collection, name: value }, path, 'value');
     const parts = Array.isArray(value) ? [...value.entries()] : objectEntries(value);
     for (const [key, each] of parts) this.#values(collection, each, [...path, key]);
   }
 
-  #test(test: Readonly<Record<string, unknown>>, path: Path): void {
+  #test(test: Readonly<Record<string, unknown>>, path: DocumentPath): void {
     const named = Object.keys(test).find((key) => this.#collections.has(key));
     const collection = named ?? String(test.create ?? test.list);
     for (const [key, value] of Object.entries(test)) {

@@ -1,10 +1,10 @@
 /** Every place of a schema file that names a field or relation: declarations, policies, and other keys. */
 import { withoutConditionCalls } from '../../policy/analyse/expanded-calls.ts';
 import { examineOnce } from '../../policy/check/checker.ts';
-import type { Catalog, Checked, ColumnOperand, Row, Scope, ToManyPath, ToOneStep } from '../../policy/types.ts';
+import type { Catalog, Checked, ColumnOperand, Row, RowScope, ToManyPath, ToOneStep } from '../../policy/types.ts';
 import { operandsOf, partsOf } from '../../policy/visit.ts';
 import { isObject } from '../../records/write/input.ts';
-import type { Path, Region } from '../../schema/file/issue.ts';
+import type { DocumentPath, Region } from '../../schema/file/issue.ts';
 import { placesInStatement } from '../../schema/rules/prove-statements.ts';
 import type { PolicyText, SchemaText } from './schema-text.ts';
 
@@ -35,7 +35,7 @@ function declaredMembers(file: SchemaText): readonly MemberUse[] {
   const { raw, source } = file;
   const found: MemberUse[] = [];
   const collections = isObject(raw) && isObject(raw.collections) ? raw.collections : {};
-  const add = (collection: string, member: string, path: Path, at: 'key' | 'value'): void => {
+  const add = (collection: string, member: string, path: DocumentPath, at: 'key' | 'value'): void => {
     const region = source.placeOf(path, at);
     found.push({ collection, member, written: member, region, ...(at === 'key' && { isDeclaration: true as const }) });
   };
@@ -73,7 +73,7 @@ const NAMING_KEYS: readonly (readonly [key: string, pattern: RegExp, ofUsers: bo
 
 function namedInStrings(
   { source }: SchemaText,
-  { collection, path, declared }: { readonly collection: string; readonly path: Path; readonly declared: Row },
+  { collection, path, declared }: { readonly collection: string; readonly path: DocumentPath; readonly declared: Row },
 ): readonly MemberUse[] {
   return NAMING_KEYS.flatMap(([key, pattern, ofUsers]) => {
     const match = pattern.exec(String(declared[key]));
@@ -120,19 +120,19 @@ function membersUsed(policy: PolicyText, file: SchemaText, catalog: Catalog): re
   );
 }
 
-interface TextPlace {
+interface UsePlace {
   readonly catalog: Catalog;
   readonly text: string;
   readonly collection: string;
 }
 
-function namesIn(checked: Checked, place: TextPlace): readonly NameInText[] {
+function namesIn(checked: Checked, place: UsePlace): readonly NameInText[] {
   // The body of a named condition has its own place.
   const own = checked.span.source === undefined ? ownNames(checked, place) : [];
   return [...own, ...partsOf(checked).flatMap((part) => namesIn(part, place))];
 }
 
-function ownNames(checked: Checked, place: TextPlace): readonly NameInText[] {
+function ownNames(checked: Checked, place: UsePlace): readonly NameInText[] {
   if (checked.kind === 'changed') return changedNames(checked, place);
   const ofOperands = operandsOf(checked).flatMap((operand) => {
     if (operand.span.source !== undefined) return [];
@@ -149,7 +149,7 @@ function ownNames(checked: Checked, place: TextPlace): readonly NameInText[] {
 type NamedStep = Pick<NameInText, 'collection' | 'member'> | undefined;
 
 /** The steps of a path before those that walk: `@record`, a variable, or `@request.auth.team`. */
-function stepsOfScope(scope: Scope, { collection }: TextPlace): readonly NamedStep[] {
+function stepsOfScope(scope: RowScope, { collection }: UsePlace): readonly NamedStep[] {
   if (scope.kind !== 'request') return [undefined];
   const { source, name } = scope.operand;
   const of = source === 'auth' ? 'users' : collection;
@@ -163,7 +163,7 @@ const stepsWalked = (steps: readonly ToOneStep[]): readonly NamedStep[] =>
 
 function columnNames(
   { scope, steps, column, collection, span }: ColumnOperand,
-  place: TextPlace,
+  place: UsePlace,
 ): readonly NameInText[] {
   const end = steps.at(-1)?.relation.collection ?? collection;
   const last =
@@ -172,7 +172,7 @@ function columnNames(
   return alongPath(place.text, span, [...stepsOfScope(scope, place), ...stepsWalked(steps), named]);
 }
 
-function pathNames({ scope, steps, from, relation, span }: ToManyPath, place: TextPlace): readonly NameInText[] {
+function pathNames({ scope, steps, from, relation, span }: ToManyPath, place: UsePlace): readonly NameInText[] {
   if (relation.kind === 'ancestors' || span.source !== undefined) return [];
   return alongPath(place.text, span, [
     ...stepsOfScope(scope, place),
@@ -200,7 +200,7 @@ function alongPath(
 
 const PATH_OF_CHANGE = /@(?:record|next)\.(\w+)/g;
 
-function changedNames({ span, collection }: Extract<Checked, { kind: 'changed' }>, { text, catalog }: TextPlace) {
+function changedNames({ span, collection }: Extract<Checked, { kind: 'changed' }>, { text, catalog }: UsePlace) {
   const known = catalog.collections.get(collection);
   const names = [...(known?.fields.keys() ?? []), ...(known?.relations.keys() ?? [])];
   return [...text.slice(span.start, span.end).matchAll(PATH_OF_CHANGE)].flatMap(({ 0: path, 1: name = '', index }) => {

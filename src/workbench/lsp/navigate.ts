@@ -1,9 +1,9 @@
 /** Definitions, references and renames of fields, relations, conditions, roles and collections. */
 import { isObject } from '../../records/write/input.ts';
 import { formatPolicies } from '../../schema/file/format-policies.ts';
-import type { Path, Region } from '../../schema/file/issue.ts';
+import type { DocumentPath, Region } from '../../schema/file/issue.ts';
 import { writtenIn } from '../../schema/file/scalar.ts';
-import { SchemaSource } from '../../schema/file/source.ts';
+import { SourceText } from '../../schema/file/source.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
 import { usesOfName } from './find-names.ts';
 import { conditionKey } from './hover-text.ts';
@@ -34,7 +34,7 @@ export function definitionAt(file: SchemaText, position: TextPosition): TextRang
   return path === undefined || !file.source.has(path) ? undefined : rangeOfRegion(file.source.placeOf(path, 'key'));
 }
 
-function pathOfMember(file: SchemaText, position: TextPosition): Path | undefined {
+function pathOfMember(file: SchemaText, position: TextPosition): DocumentPath | undefined {
   const found = memberAt(file, position);
   if (found === undefined) return undefined;
   const part = ['fields', 'relations'].find((each) =>
@@ -44,7 +44,7 @@ function pathOfMember(file: SchemaText, position: TextPosition): Path | undefine
 }
 
 /** The path of a condition, role or collection that is named at the position. */
-function namedPath(file: SchemaText, position: TextPosition): Path | undefined {
+function namedPath(file: SchemaText, position: TextPosition): DocumentPath | undefined {
   const offset = offsetAt(file.text, position);
   const policy = file.policyAt(offset);
   if (policy !== undefined) {
@@ -62,7 +62,7 @@ function namedPath(file: SchemaText, position: TextPosition): Path | undefined {
   return isOfRoles && path.length > 2 ? rolePath(file, value) : undefined;
 }
 
-function rolePath({ raw }: SchemaText, role: string): Path {
+function rolePath({ raw }: SchemaText, role: string): DocumentPath {
   const roles = isObject(raw) ? raw.roles : undefined;
   return Array.isArray(roles) ? ['roles', roles.indexOf(role)] : ['roles', role];
 }
@@ -152,10 +152,10 @@ function wasEdits(file: SchemaText, { collection, member }: MemberUse): readonly
 
 /** The edits of a rename in a test file: members of rows, bodies, queries and field rules. */
 export function renameInTests(text: string, { collection, member }: MemberUse, name: string): readonly TextEdit[] {
-  const source = new SchemaSource(text, '');
+  const source = new SourceText(text, '');
   const raw = source.value();
   if (!isObject(raw)) return [];
-  const paths: Path[] = [];
+  const paths: DocumentPath[] = [];
   const rows = isObject(raw.rows) && isObject(raw.rows[collection]) ? raw.rows[collection] : {};
   for (const row of Object.keys(rows)) paths.push(['rows', collection, row]);
   if (collection === 'users')

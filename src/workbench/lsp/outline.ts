@@ -1,6 +1,6 @@
 /** The symbols of a schema file: collections with their fields, relations and rules, conditions, roles, statements. */
 import { isObject } from '../../records/write/input.ts';
-import type { Path } from '../../schema/file/issue.ts';
+import type { DocumentPath } from '../../schema/file/issue.ts';
 import type { SchemaText } from './schema-text.ts';
 import { rangeOfRegion, type TextRange } from './text-positions.ts';
 
@@ -46,7 +46,7 @@ function collectionSymbol(file: SchemaText, name: string): DocumentSymbol {
 /** INVARIANT: the range of a symbol contains its name and its children. */
 function symbol(
   { source }: SchemaText,
-  path: Path,
+  path: DocumentPath,
   kind: number,
   children: readonly DocumentSymbol[] = [],
 ): DocumentSymbol {

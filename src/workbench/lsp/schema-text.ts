@@ -4,8 +4,8 @@ import { memoized } from '../../memoized.ts';
 import { readHead } from '../../policy/check/condition-calls.ts';
 import { ACTIONS, type Action, type Parameter } from '../../policy/types.ts';
 import { policyPaths } from '../../schema/file/format-policies.ts';
-import type { Path, Region, SchemaIssue } from '../../schema/file/issue.ts';
-import { SchemaSource } from '../../schema/file/source.ts';
+import type { DocumentPath, Region, SchemaIssue } from '../../schema/file/issue.ts';
+import { SourceText } from '../../schema/file/source.ts';
 import { valueAt } from '../../schema/file/validate.ts';
 import { type Environment, parseSchema, readSchemaCatalog, type SchemaCatalog } from '../../schema/load.ts';
 import type { Schema } from '../../schema/model/model.ts';
@@ -13,7 +13,7 @@ import { placesInStatement } from '../../schema/rules/prove-statements.ts';
 
 /** A policy in the file, and what it may name. */
 export interface PolicyText {
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly text: string;
   /** The start of the text in the string at the path. */
   readonly from: number;
@@ -36,7 +36,7 @@ export class SchemaText {
   /** Undefined: no text of the file was a schema yet. */
   readonly schema: Schema | undefined;
   // A change is answered with its issues; what only questions need is read when one comes.
-  readonly #source: () => SchemaSource;
+  readonly #source: () => SourceText;
   readonly #raw: () => unknown;
   readonly #catalog: () => SchemaCatalog | undefined;
 
@@ -48,12 +48,12 @@ export class SchemaText {
     this.schema = schema ?? former?.schema;
     // A schema without errors has its own. A text that referred to the former one would keep all texts.
     const [raw, catalog] = schema === undefined ? [former?.raw, former?.catalog] : [];
-    this.#source = memoized(() => new SchemaSource(text, file));
+    this.#source = memoized(() => new SourceText(text, file));
     this.#raw = memoized(() => this.source.value() ?? raw);
     this.#catalog = memoized(() => readSchemaCatalog(text, file).catalog ?? catalog);
   }
 
-  get source(): SchemaSource {
+  get source(): SourceText {
     return this.#source();
   }
 
@@ -84,11 +84,11 @@ export class SchemaText {
   }
 
   /** The paths of policies, and of statements, which may have a condition. */
-  #paths(): readonly Path[] {
+  #paths(): readonly DocumentPath[] {
     return [...policyPaths(this.raw), ...this.statements().map(({ path }) => path)];
   }
 
-  statements(): readonly { readonly path: Path; readonly text: string }[] {
+  statements(): readonly { readonly path: DocumentPath; readonly text: string }[] {
     const listed = this.valueAt(['prove']);
     return (Array.isArray(listed) ? listed : []).flatMap((_, i) =>
       ['never', 'always'].flatMap((kind) => {
@@ -99,13 +99,13 @@ export class SchemaText {
     );
   }
 
-  #conditionOfStatement(path: Path, text: string): PolicyText | undefined {
+  #conditionOfStatement(path: DocumentPath, text: string): PolicyText | undefined {
     const { collection = '', action, where } = placesInStatement(text) ?? {};
     if (where === undefined || action === undefined || !this.catalog?.collections.has(collection)) return undefined;
     return { path, text: text.slice(where.start, where.end), from: where.start, collection, action };
   }
 
-  #policyAt(path: Path): PolicyText | undefined {
+  #policyAt(path: DocumentPath): PolicyText | undefined {
     const text = this.source.scalarAt(path)?.value;
     if (typeof text !== 'string' || this.catalog === undefined) return undefined;
     if (path[0] === 'prove') return this.#conditionOfStatement(path, text);
@@ -123,7 +123,7 @@ export class SchemaText {
   }
 
   /** The string at a path of what the file says. */
-  valueAt(path: Path): unknown {
+  valueAt(path: DocumentPath): unknown {
     return valueAt(this.raw, path);
   }
 

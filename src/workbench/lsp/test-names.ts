@@ -3,7 +3,7 @@
 import { describeType } from '../../policy/scalar-types.ts';
 import { isObject } from '../../records/write/input.ts';
 import { writtenIn } from '../../schema/file/scalar.ts';
-import { SchemaSource } from '../../schema/file/source.ts';
+import { SourceText } from '../../schema/file/source.ts';
 import { valueAt } from '../../schema/file/validate.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { isCallerName } from '../test/read-tests.ts';
@@ -27,7 +27,7 @@ export function hoverInTests(text: string, position: TextPosition, file: OpenSch
   const uses = testNameUses(text, position, file);
   const found = useAt(text, position, uses);
   if (found === undefined) return hoverOfMember(text, position, file.schema);
-  const source = new SchemaSource(text, '');
+  const source = new SourceText(text, '');
   const isCaller = found.collection === 'users' && source.has(['as', found.name]);
   const path = isCaller ? ['as', found.name] : ['rows', found.collection, found.name];
   if (!source.has(path)) return undefined;
@@ -39,7 +39,7 @@ export function hoverInTests(text: string, position: TextPosition, file: OpenSch
 const inMarkdown = (lines: readonly string[]): Hover['contents'] => ({ kind: 'markdown', value: lines.join('\n\n') });
 
 function hoverOfMember(text: string, position: TextPosition, schema: Schema | undefined): Hover | undefined {
-  const source = new SchemaSource(text, '');
+  const source = new SourceText(text, '');
   const raw = source.value();
   const path = source.pathAt(offsetAt(text, position)).map(String);
   const name = path.at(-1) ?? '';
@@ -91,7 +91,7 @@ export function renameTestName(
   if (found === undefined) return undefined;
   const uses = testNameUses(text, position, file);
   const { collection } = uses[0]!;
-  const source = new SchemaSource(text, '');
+  const source = new SourceText(text, '');
   if (newName.trim() === '') throw new RangeError('a caller or row needs a name');
   if (collection === 'users' && !isCallerName(newName)) throw new RangeError(`no caller can be named \`${newName}\``);
   if (source.has(['rows', collection, newName]) || (collection === 'users' && source.has(['as', newName])))

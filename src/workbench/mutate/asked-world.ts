@@ -11,7 +11,7 @@ import { type TestedWorld, testOf } from './telling-test.ts';
 export type Substitutes = ReadonlyMap<Policy, Policy | undefined>;
 
 /** The names of a list, or the answer to one request. */
-type Decision = string | 422 | undefined;
+type MutantDecision = string | 422 | undefined;
 
 const NO_SUBSTITUTES: Substitutes = new Map();
 
@@ -33,7 +33,7 @@ export class AskedWorld {
     const own = tested.tests.expectations.filter((each) => isAskedBy(each, placed));
     this.#decided = own.map((expectation) => {
       const prepared = this.#preparedOf(expectation, judge);
-      return { expectation, prepared, decision: decisionOf(expectation, prepared, judge) };
+      return { expectation, prepared, decision: worldDecision(expectation, prepared, judge) };
     });
     this.#rest = this.#answers(judge);
   }
@@ -47,7 +47,7 @@ export class AskedWorld {
   notices(substitutes: Substitutes): boolean {
     const judge = this.#judgeWith(substitutes);
     return this.#decided.some(
-      ({ expectation, prepared, decision }) => decisionOf(expectation, prepared, judge) !== decision,
+      ({ expectation, prepared, decision }) => worldDecision(expectation, prepared, judge) !== decision,
     );
   }
 
@@ -58,7 +58,7 @@ export class AskedWorld {
       const other = this.#otherAt(at);
       if (other === undefined) return undefined;
       const { prepared, answer } = other;
-      if (answerOf(judge.judgePrepared(prepared)) === answer) continue;
+      if (worldAnswer(judge.judgePrepared(prepared)) === answer) continue;
       const expected: Expected = answer === 422 ? { kind: 'status', status: answer } : { kind: answer };
       return testOf({ ...prepared.expectation, expected }, this.#tested);
     }
@@ -74,7 +74,7 @@ export class AskedWorld {
   *#answers(judge: PredicateJudge): Generator<AnsweredExpectation> {
     for (const expectation of this.#candidates()) {
       const prepared = judge.prepared(expectation);
-      const answer = answerOf(judge.judgePrepared(prepared));
+      const answer = worldAnswer(judge.judgePrepared(prepared));
       if (answer !== undefined) yield { prepared, answer };
     }
   }
@@ -123,25 +123,25 @@ export class AskedWorld {
 interface DecidedExpectation {
   readonly expectation: Expectation;
   readonly prepared: readonly PreparedExpectation[];
-  readonly decision: Decision;
+  readonly decision: MutantDecision;
 }
 interface AnsweredExpectation {
   readonly prepared: PreparedExpectation;
   readonly answer: WorldAnswer;
 }
 
-function decisionOf(
+function worldDecision(
   { action, record }: Expectation,
   prepared: readonly PreparedExpectation[],
   judge: PredicateJudge,
-): Decision {
-  if (action !== 'list' || record !== undefined) return answerOf(judge.judgePrepared(prepared[0]!));
+): MutantDecision {
+  if (action !== 'list' || record !== undefined) return worldAnswer(judge.judgePrepared(prepared[0]!));
   const listed = prepared.filter((each) => judge.judgePrepared(each).isAllowed);
   return listed.map((each) => each.expectation.record).join();
 }
 
 /** Undefined: the data are not valid. */
-function answerOf({ isAllowed, failed }: Judgement): WorldAnswer | undefined {
+function worldAnswer({ isAllowed, failed }: Judgement): WorldAnswer | undefined {
   if (isAllowed === undefined) return undefined;
   return isAllowed ? (failed.length > 0 ? 422 : 'yes') : 'no';
 }

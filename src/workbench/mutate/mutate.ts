@@ -119,7 +119,7 @@ function comparedBySolver(
       }),
     ];
   }
-  return WRITES.filter((asked) => check.violated[asked].length > 0).map((asked) => {
+  return MUTATED_WRITES.filter((asked) => check.violated[asked].length > 0).map((asked) => {
     const violations = checks.flatMap(({ violated }) => violated[asked]);
     const [before, after] = [violations, replaced(violations)].map((each) => ({
       allowedBy: access[asked],
@@ -128,7 +128,7 @@ function comparedBySolver(
     return compareChecks(place(asked), [before!, after!], { budget: new Budget(ms) });
   });
 }
-const WRITES: readonly WriteAction[] = ['create', 'update'];
+const MUTATED_WRITES: readonly WriteAction[] = ['create', 'update'];
 
 /** The test of a world of the solver, if it notices the mutant. */
 async function testOfDifference(
@@ -159,7 +159,7 @@ function substitutesOf({ checked }: Mutation, placed: PlacedRule, catalog: Schem
     const shared = { text, source, parts, catalog: own, action };
     return new Map([[rule, checked && compileChecked({ ...shared, checked }, { codegen: false })]]);
   }
-  const entries = WRITES.flatMap((asked) =>
+  const entries = MUTATED_WRITES.flatMap((asked) =>
     check.violated[asked].map((violation) => {
       const not = checked && { checked: negatedCheck(checked), text, catalog, action: asked };
       return [violation, not && compileChecked(not, { codegen: false })] as const;

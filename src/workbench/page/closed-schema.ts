@@ -6,12 +6,12 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 
 export function closedSchema(schema: Schema): Schema {
   const collections = [...schema.collections].map(
-    ([name, collection]) => [name, new Closing(schema, collection).collection] as const,
+    ([name, collection]) => [name, new SchemaClosing(schema, collection).collection] as const,
   );
   return { ...schema, collections: new Map(collections) };
 }
 
-class Closing {
+class SchemaClosing {
   readonly #schema: Schema;
   readonly #collection: Collection;
   /** The rules of a `view` are those of `list`: one policy stays one. */

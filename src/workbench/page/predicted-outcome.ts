@@ -21,7 +21,7 @@ export class PredictedOutcomes {
 
   async of(expectation: Expectation, request: PolicyRequest): Promise<DatabaseOutcome> {
     const { collection, action, record, field } = expectation;
-    if (isDenied(expectation, request)) return REFUSED;
+    if (isWholeRefused(expectation, request)) return REFUSED;
     if (action === 'list' && record === undefined) return { status: 200, ids: this.#idsOf(expectation) };
     const { isAllowed, failed } = this.#judge.judge({ ...expectation, field: undefined });
     if (isAllowed === undefined) return { status: 422, detail: 'the data are not valid' };
@@ -67,19 +67,19 @@ export class PredictedOutcomes {
       if (relation === undefined) return false;
       const target = this.#judge.collection(relation.collection);
       const record = (id: string): string | undefined => this.#names.nameOf(target.name, id);
-      return idsIn(value).some((id) => !this.#mayRead({ ...expectation, collection: target, record: record(id) }));
+      return idsOfValue(value).some((id) => !this.#mayRead({ ...expectation, collection: target, record: record(id) }));
     });
   }
 }
 
 /** `id`, `[id, …]` and `{ add: [id, …] }`. */
-const idsIn = (value: unknown): readonly string[] =>
+const idsOfValue = (value: unknown): readonly string[] =>
   typeof value === 'string' || typeof value === 'number'
     ? [String(value)]
     : typeof value === 'object' && value !== null
-      ? Object.values(value).flatMap(idsIn)
+      ? Object.values(value).flatMap(idsOfValue)
       : [];
 
 /** The request alone makes every rule false. */
-const isDenied = ({ collection, action }: Expectation, request: PolicyRequest): boolean =>
+const isWholeRefused = ({ collection, action }: Expectation, request: PolicyRequest): boolean =>
   rulesOfAction(collection, action).every((rule) => (rule.beforeBody ?? rule).specialise(request).verdict === 'deny');

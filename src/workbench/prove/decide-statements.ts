@@ -1,16 +1,16 @@
 /** Decides the statements of a schema: proven, refuted by a world, or unknown. */
 
 import { Budget } from '../../policy/analyse/solve/search.ts';
-import { type Asking, findWorld, type Rules } from '../../policy/analyse/solve/solve.ts';
+import { findWorld, type Rules, type SolverQuestion } from '../../policy/analyse/solve/solve.ts';
 import type { TriedCaller } from '../../policy/analyse/solve/standing.ts';
 import { beforeWrite, type World } from '../../policy/analyse/solve/world.ts';
-import { compile, compileChecked } from '../../policy/compile.ts';
+import { compileChecked, compilePolicy } from '../../policy/compile.ts';
 import type { Action, Checked, Policy } from '../../policy/types.ts';
 import { readsData } from '../../policy/visit.ts';
 import type { Collection, Schema, Statement, Who } from '../../schema/model/model.ts';
 import { type Ask, decidedBySql, ReplayDisagreement } from '../decided-by-sql.ts';
 import { smallestWorld } from '../smallest-world.ts';
-import { withoutChange } from './unchanged.ts';
+import { settledCheck } from './unchanged.ts';
 
 export interface StatementResult {
   readonly statement: Statement;
@@ -18,7 +18,7 @@ export interface StatementResult {
   /** Given for a refuted statement: a caller, a request and a record of which it is not so. */
   readonly counterexample?: World;
   /** The question that the counterexample answers. */
-  readonly asking?: Asking;
+  readonly asking?: SolverQuestion;
 }
 export interface ProveOptions {
   /** Milliseconds for a question to the solver. */
@@ -67,7 +67,7 @@ class StatementProof {
     return { statement, verdict: isUnknown ? 'unknown' : 'proven' };
   }
 
-  #find(action: Action, asking: Asking) {
+  #find(action: Action, asking: SolverQuestion) {
     const place = { catalog: this.#schema, collection: this.#statement.collection, action };
     return findWorld(place, asking, {
       budget: new Budget(this.#options.budget),
@@ -76,7 +76,7 @@ class StatementProof {
   }
 
   /** The questions whose worlds each refute the statement. Undefined: a question that cannot be asked. */
-  #askings(action: Action, where: Policy | undefined): readonly (Asking | undefined)[] {
+  #askings(action: Action, where: Policy | undefined): readonly (SolverQuestion | undefined)[] {
     const { kind, member, implied } = this.#statement;
     const rules = this.#collection.access[action];
     const conditions = where === undefined ? [] : [{ policy: where, isTrue: true }];
@@ -89,7 +89,7 @@ class StatementProof {
         return { allowedBy: rules, deniedBy: [], alsoAllowedBy, conditions: [{ policy, isTrue: kind === 'never' }] };
       });
     if (kind === 'never') return [{ allowedBy: rules, deniedBy: [], alsoAllowedBy, conditions }];
-    const everything = [compile('true', { ...this.#place, action })];
+    const everything = [compilePolicy('true', { ...this.#place, action })];
     return [rules, ...alsoAllowedBy].map((deniedBy) => ({ allowedBy: everything, deniedBy, conditions }));
   }
 
@@ -110,14 +110,17 @@ class StatementProof {
     const unions = [this.#collection.access[second], (member && this.#rulesOfMember(member, second)) || undefined];
     const trees = unions.flatMap((rules) => (rules === undefined ? [] : [unionTree(rules)]));
     if (second === 'update' && trees.some(readsData)) return undefined;
-    const items = second === 'update' ? trees.map(withoutChange) : trees;
+    const items = second === 'update' ? trees.map(settledCheck) : trees;
     const checked: Checked = { kind: 'and', items, span: UNPLACED };
     const action = first === 'create' ? 'create' : 'read';
     return compileChecked({ checked, text: `can ${second}`, catalog: this.#schema, action });
   }
 
   /** INVARIANT: a counterexample is reported only if SQL decides it in the same way. */
-  async #replay(world: World, { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking): Promise<void> {
+  async #replay(
+    world: World,
+    { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: SolverQuestion,
+  ): Promise<void> {
     const { ask } = this.#options;
     if (ask === undefined) return;
     const place = { catalog: this.#schema, ask };

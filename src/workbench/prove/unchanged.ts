@@ -2,7 +2,7 @@
 import type { Checked } from '../../policy/types.ts';
 
 /** `@next` is the record itself, and no member is changed. */
-export const withoutChange = (checked: Checked): Checked => settledNode(checked) as Checked;
+export const settledCheck = (checked: Checked): Checked => settledNode(checked) as Checked;
 
 function settledNode(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(settledNode);

@@ -64,7 +64,7 @@ export interface PreparedExpectation {
 }
 
 /** The request and the records that rules are asked about. */
-type AskedRules = Pick<PreparedExpectation, 'request' | 'held'> & { readonly records: AskedRecords };
+type AskedPredicate = Pick<PreparedExpectation, 'request' | 'held'> & { readonly records: AskedRecords };
 
 export class PredicateJudge {
   readonly #place: JudgePlace;
@@ -101,7 +101,7 @@ export class PredicateJudge {
   judgePrepared({ expectation, request, records, held }: PreparedExpectation): Judgement {
     const { collection, action, field, data = {} } = expectation;
     if (records === undefined) return { isAllowed: undefined, rules: [], members: [], failed: [] };
-    const asked: AskedRules = { request, records, held };
+    const asked: AskedPredicate = { request, records, held };
     const rules = this.#rules(rulesOfAction(collection, action), asked);
     const own: MemberAction | undefined =
       action === 'read' || action === 'create' || action === 'update' ? action : undefined;
@@ -116,7 +116,7 @@ export class PredicateJudge {
     return { isAllowed, rules, members, failed };
   }
 
-  #failed({ collection, action }: Expectation, asked: AskedRules): readonly CheckJudgement[] {
+  #failed({ collection, action }: Expectation, asked: AskedPredicate): readonly CheckJudgement[] {
     if (action !== 'create' && action !== 'update' && action !== 'restore') return [];
     // A restored record is held to the checks of a new one.
     const write = action === 'restore' ? 'create' : action;
@@ -132,7 +132,7 @@ export class PredicateJudge {
     return names.filter((record) => this.judge({ ...expectation, record }).isAllowed);
   }
 
-  #rules(policies: readonly Policy[], asked: AskedRules): readonly RuleJudgement[] {
+  #rules(policies: readonly Policy[], asked: AskedPredicate): readonly RuleJudgement[] {
     const judged = this.#judged(policies, asked);
     this.#seen(judged);
     return judged;
@@ -142,7 +142,7 @@ export class PredicateJudge {
     if (this.#place.substitutes === undefined) this.#place.onRules?.(judged);
   }
 
-  #judged(policies: readonly Policy[], asked: AskedRules): readonly RuleJudgement[] {
+  #judged(policies: readonly Policy[], asked: AskedPredicate): readonly RuleJudgement[] {
     const { substitutes } = this.#place;
     const { request, records, held } = asked;
     if (substitutes === undefined) return policies.map((rule) => this.#rule(rule, request, records));

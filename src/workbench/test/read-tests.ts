@@ -6,8 +6,8 @@ import { type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
 import { ACTIONS, type Action, FACT_NAMES, type PolicyRequest, type RequestFacts } from '../../policy/types.ts';
 import { datetimeOf, parseDatetime } from '../../policy/values.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
-import type { Path, Report, SchemaIssue } from '../../schema/file/issue.ts';
-import { SchemaSource } from '../../schema/file/source.ts';
+import type { DocumentPath, Report, SchemaIssue } from '../../schema/file/issue.ts';
+import { SourceText } from '../../schema/file/source.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import type { Expectation, Expected, TestedAction } from './expectation.ts';
 import { type NamePlace, RowNames, readRows, type TestRow } from './test-rows.ts';
@@ -26,7 +26,7 @@ export interface ReadTests {
 }
 
 export function readTests(text: string, file: string, schema: Schema): ReadTests {
-  const source = new SchemaSource(text, file, { merge: true });
+  const source = new SourceText(text, file, { merge: true });
   const raw = source.value();
   if (!isObject(raw)) {
     if (raw !== undefined) source.report({ code: 'not_an_object', message: 'expected a mapping', path: [] });
@@ -65,14 +65,14 @@ function nowOf(given: unknown, report: Report): string {
 
 interface TestPlace {
   readonly schema: Schema;
-  readonly source: SchemaSource;
+  readonly source: SourceText;
   readonly names: RowNames;
   readonly report: Report;
 }
 interface AskedRecord {
   readonly collection: Collection;
   readonly record: string | undefined;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly query: PolicyRequest['query'];
   readonly facts: RequestFacts;
   readonly session: Data;
@@ -101,7 +101,7 @@ class TestReader {
     return [];
   }
 
-  #test(test: Data, path: Path): readonly Expectation[] {
+  #test(test: Data, path: DocumentPath): readonly Expectation[] {
     const first = Object.keys(test).find((key) => NAMED_TEST.includes(key) && typeof test[key] === 'string');
     const query = this.#query(test.query, [...path, 'query']);
     const { facts, session } = this.#facts(test.request, [...path, 'request']);
@@ -120,7 +120,7 @@ class TestReader {
     return action === undefined ? this.#matrix(test, named, asked) : this.#single(test, action, asked);
   }
 
-  #unnamed(test: Data, path: Path): readonly Expectation[] {
+  #unnamed(test: Data, path: DocumentPath): readonly Expectation[] {
     const key = Object.keys(test)[0] ?? '';
     const hint = hintOf(nearest(key, this.#place.schema.collections.keys()));
     const message = `a test names a collection with a row, \`create\` or \`list\`; found \`${key}\`${hint}`;
@@ -148,7 +148,7 @@ class TestReader {
   }
 
   /** The time of the deletion; undefined: the time of the run. */
-  #deletedAt({ name, softDelete }: Collection, given: unknown, path: Path): string | undefined {
+  #deletedAt({ name, softDelete }: Collection, given: unknown, path: DocumentPath): string | undefined {
     if (softDelete === undefined) {
       const message = `\`${name}\` keeps no deleted records; add \`soft_delete: true\` to the schema`;
       return this.#report({ code: 'no_such_action', message, path, at: 'key' });
@@ -220,7 +220,7 @@ class TestReader {
 
   // -------------------------------------------------------------- the parts
 
-  #collection(given: unknown, path: Path): Collection | undefined {
+  #collection(given: unknown, path: DocumentPath): Collection | undefined {
     const { collections } = this.#place.schema;
     const found = collections.get(String(given));
     if (found !== undefined) return found;
@@ -228,7 +228,7 @@ class TestReader {
     return this.#report({ code: 'unknown_collection', message, path });
   }
 
-  #caller(given: unknown, path: Path): string | undefined {
+  #caller(given: unknown, path: DocumentPath): string | undefined {
     if (given === 'guest') return given;
     if (given === undefined)
       return this.#report({ code: 'required', message: 'expected `as`, the name of a caller', path });
@@ -238,7 +238,7 @@ class TestReader {
     return this.#report({ code: 'unknown_caller', message, path, at: 'key' });
   }
 
-  #query(given: unknown, path: Path): PolicyRequest['query'] {
+  #query(given: unknown, path: DocumentPath): PolicyRequest['query'] {
     const query: Record<string, string | readonly string[]> = Object.create(null);
     if (given === undefined) return query;
     if (!isObject(given)) {
@@ -251,7 +251,7 @@ class TestReader {
   }
 
   /** The facts of the request and its session: `{ ip: 10.0.0.1, method: GET, second_factor: true }`. */
-  #facts(given: unknown, path: Path): Pick<AskedRecord, 'facts' | 'session'> {
+  #facts(given: unknown, path: DocumentPath): Pick<AskedRecord, 'facts' | 'session'> {
     const known = [...FACT_NAMES, ...SESSION_TYPES.keys()];
     if (given !== undefined && !isObject(given))
       this.#report({ code: 'not_an_object', message: `expected ${known.join(', ')} of the request`, path });
@@ -265,14 +265,14 @@ class TestReader {
     return { facts: Object.fromEntries(facts), session: Object.fromEntries(session) };
   }
 
-  #sessionFact(type: ScalarType, given: unknown, path: Path): unknown {
+  #sessionFact(type: ScalarType, given: unknown, path: DocumentPath): unknown {
     const { readJson, label } = scalarOf(type);
     const read = readJson(given instanceof Date ? given.toISOString() : given);
     return read ?? this.#report({ code: 'wrong_type', message: `expected ${label}`, path });
   }
 
   /** @param listed the collection of a list, whose names are expected */
-  #expected(given: unknown, path: Path, listed?: Collection): Expected | undefined {
+  #expected(given: unknown, path: DocumentPath, listed?: Collection): Expected | undefined {
     const { names } = this.#place;
     if (given === true || given === 'yes') return { kind: 'yes' };
     if (given === false || given === 'no') return { kind: 'no' };
@@ -288,7 +288,7 @@ class TestReader {
   }
 
   /** The body, with ids in place of names. */
-  #data(collection: Collection, given: unknown, path: Path): Data {
+  #data(collection: Collection, given: unknown, path: DocumentPath): Data {
     if (!isObject(given)) {
       this.#report({ code: 'not_an_object', message: 'expected the fields of the record', path });
       return {};
@@ -314,7 +314,7 @@ class TestReader {
     );
   }
 
-  #ids(relation: ManyToMany, given: unknown, path: Path): unknown {
+  #ids(relation: ManyToMany, given: unknown, path: DocumentPath): unknown {
     if (!Array.isArray(given)) return given;
     const report = this.#report;
     return given.map((name, i) => this.#place.names.referenced(relation, name, { report, path: [...path, i] }));
@@ -325,12 +325,12 @@ interface TableCell {
   readonly action: TestedAction;
   readonly as: string;
   readonly expected: Expected;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly field?: string;
 }
 interface PlacedMember {
   readonly value: unknown;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 /** The actions on a record. */

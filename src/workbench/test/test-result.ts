@@ -29,13 +29,13 @@ interface DifferingRow {
   readonly judgement: Judgement;
 }
 
-interface Outcomes {
+interface OutcomeSource {
   of(expectation: Expectation, request: PolicyRequest): Promise<DatabaseOutcome>;
 }
 
 export interface RunningTests {
   readonly judge: PredicateJudge;
-  readonly outcomes: Outcomes;
+  readonly outcomes: OutcomeSource;
   readonly names: PolicyTests['names'];
 }
 
@@ -53,7 +53,7 @@ export async function testResult(expectation: Expectation, run: RunningTests): P
     judgement,
     differing: [],
     isDisagreement:
-      (isDecided(actual) && judgement.isAllowed !== undefined && isAllowed !== judgement.isAllowed) ||
+      (isDecidedResult(actual) && judgement.isAllowed !== undefined && isAllowed !== judgement.isAllowed) ||
       !isSameOfChecks(expectation, judgement, outcome),
   };
 }
@@ -109,7 +109,7 @@ function actualOf(
 }
 
 /** The rules decided, and nothing else: neither the data nor what the database holds. */
-const isDecided = (actual: Actual): boolean =>
+const isDecidedResult = (actual: Actual): boolean =>
   actual.kind !== 'status' || actual.status < 300 || actual.status === 403 || actual.status === 404;
 
 const isAllowedBy = (actual: Actual): boolean =>
@@ -120,7 +120,7 @@ function isExpected({ expected }: Expectation, actual: Actual): boolean {
     case 'yes':
       return isAllowedBy(actual);
     case 'no':
-      return isDecided(actual) && !isAllowedBy(actual);
+      return isDecidedResult(actual) && !isAllowedBy(actual);
     case 'status':
       return actual.kind === 'status' && actual.status === expected.status;
     case 'names':

@@ -5,7 +5,7 @@ import type { Scalar } from '../../policy/values.ts';
 import { type RecordKey, recordKeyOf } from '../../records/record-key.ts';
 import { isObject, valueOfDefault } from '../../records/write/input.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { Path, Report } from '../../schema/file/issue.ts';
+import type { DocumentPath, Report } from '../../schema/file/issue.ts';
 import { hasCompositeKey, idOfValues } from '../../schema/model/composite-key.ts';
 import type { BelongsTo, Collection, Field, Schema } from '../../schema/model/model.ts';
 
@@ -17,7 +17,7 @@ export interface TestRow {
   readonly values: Row;
   /** The names of many_to_many relations → ids. */
   readonly links: ReadonlyMap<string, readonly string[]>;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 /** A row as the file has it. */
@@ -25,19 +25,19 @@ interface GivenRow {
   readonly collection: Collection;
   readonly name: string;
   readonly given: Row;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 /** The same in every run, so that failures can be compared. Pages have no synchronous SHA-256. */
 function idOfName(collection: string, name: string): string {
-  const hex = MULTIPLIERS.map((multiplier) => hashOf(`${collection}/${name}`, multiplier)).join('');
+  const hex = MULTIPLIERS.map((multiplier) => seededHash(`${collection}/${name}`, multiplier)).join('');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 const MULTIPLIERS = [0x01000193, 0x9e3779b1, 0x85ebca77, 0xc2b2ae3d];
 
 /** FNV-1a with this multiplier, and the last steps of MurmurHash3, in hexadecimal. */
-function hashOf(text: string, multiplier: number): string {
+function seededHash(text: string, multiplier: number): string {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), multiplier);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
@@ -102,7 +102,7 @@ export class RowNames {
 
   /** The text with names in place of ids that are UUIDs. */
   readable(text: string): string {
-    return text.replaceAll(ANY_ID, (id) => this.#uuids.get(id) ?? id);
+    return text.replaceAll(ANY_ID_IN_ROWS, (id) => this.#uuids.get(id) ?? id);
   }
 
   /** The id as bodies and policies have it. Reports an unknown name. */
@@ -118,9 +118,9 @@ export class RowNames {
 }
 export interface NamePlace {
   readonly report: Report;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
-const ANY_ID = /\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}/g;
+const ANY_ID_IN_ROWS = /\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}/g;
 
 interface RowsPlace {
   readonly schema: Schema;
@@ -190,12 +190,12 @@ function rowsIn(given: unknown, { schema, report }: RowsPlace): readonly GivenRo
   });
 }
 
-function namedEntries(given: unknown, path: Path, report: Report): readonly (readonly [string, unknown])[] {
+function namedEntries(given: unknown, path: DocumentPath, report: Report): readonly (readonly [string, unknown])[] {
   if (given === undefined || given === null) return [];
   return isObject(given) ? Object.entries(given) : notAnObject(report, path);
 }
 
-function notAnObject(report: Report, path: Path): never[] {
+function notAnObject(report: Report, path: DocumentPath): never[] {
   report({ code: 'not_an_object', message: 'expected a mapping of names', path });
   return [];
 }
@@ -265,7 +265,7 @@ interface MemberOfRow {
 
 function readMember({ collection, path }: GivenRow, member: MemberOfRow, { names, report }: RowsPlace): void {
   const { key, value, values, links } = member;
-  const at: Path = [...path, key];
+  const at: DocumentPath = [...path, key];
   const field = collection.fields.get(key);
   const relation = collection.relations.get(key);
   if (key === 'roles' && collection.kind === 'users') return;

@@ -1,8 +1,8 @@
 /** Known and unknown addresses: the same answers, the same statements and the same hashes, so that time reveals none either. */
 import { beforeAll, expect, test } from 'vitest';
 import type { PasswordPool } from '../../../src/auth/accounts/passwords.ts';
-import { currentCaller, SERVICE } from '../../../src/caller.ts';
 import type { Database } from '../../../src/database/contract.ts';
+import { currentCaller, SERVICE } from '../../../src/queued-caller.ts';
 import { raw, type Sql } from '../../../src/sql.ts';
 import type { Answer } from '../../support/client.ts';
 import { cheapPasswords, describeOnOne } from '../../support/service.ts';

@@ -10,7 +10,7 @@ import { ConfigError, readConfig } from '../../../src/config.ts';
 import type { Database } from '../../../src/database/contract.ts';
 import { applyMigration } from '../../../src/migrations/apply-migration.ts';
 import { sql } from '../../../src/sql.ts';
-import { openEmbeddedDatabase } from '../../support/embedded.ts';
+import { openEmbeddedDatabase } from '../../support/embedded/embedded.ts';
 import { cheapPasswords, describeOnBoth, schemaFrom } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, newEmail, newPerson, PASSWORD, refresh, SCHEMA, tokensOf } from '../people.ts';

@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from 'vitest';
 import { describeOnOne, type TestService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
+import { SmtpServer, tokenIn } from '../mail/smtp-server.ts';
 import { codeOf, login, newEmail, PASSWORD, SCHEMA } from '../people.ts';
-import { SmtpServer, tokenIn } from '../smtp-server.ts';
 
 const LIMITED = `${SCHEMA.replace(/roles:/, 'proxies: [127.0.0.1]\nroles:')}
 mail: { otp: true }

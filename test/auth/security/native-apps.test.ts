@@ -6,9 +6,9 @@ import { isAppRedirect } from '../../../src/auth/oauth/app-redirects.ts';
 import { sql } from '../../../src/sql.ts';
 import { describeOnOne, type TestService } from '../../support/service.ts';
 import { codeOfApp } from '../authenticator.ts';
-import { Browser, type Page } from '../identity-provider.ts';
+import { Browser, type Page } from '../oauth/identity-provider.ts';
+import { CLIENT, ProviderDoubles, SECRET } from '../oauth/provider-doubles.ts';
 import { newEmail, SCHEMA } from '../people.ts';
-import { CLIENT, ProviderDoubles, SECRET } from '../provider-doubles.ts';
 
 const doubles = await ProviderDoubles.listen();
 const schema = `${SCHEMA}

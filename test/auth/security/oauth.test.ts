@@ -6,7 +6,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Mailer } from '../../../src/auth/mail/mailer.ts';
 import { profileIdentity } from '../../../src/auth/oauth/oauth-identity.ts';
 import { describeOnOne } from '../../support/service.ts';
-import { answerJson, Browser, CLIENT_ID, CLIENT_SECRET, IdentityProvider, type Page } from '../identity-provider.ts';
+import {
+  answerJson,
+  Browser,
+  CLIENT_ID,
+  CLIENT_SECRET,
+  IdentityProvider,
+  type Page,
+} from '../oauth/identity-provider.ts';
 import { login, newEmail, PASSWORD, SCHEMA } from '../people.ts';
 
 // The schema names the issuer, so its port is taken before the service starts.

@@ -9,8 +9,8 @@ import { afterAll, expect, test } from 'vitest';
 import { type Answer, Client } from '../../support/client.ts';
 import { run, serve } from '../../support/process.ts';
 import { until } from '../../support/until.ts';
+import { SmtpServer, tokenIn } from '../mail/smtp-server.ts';
 import { cookieOf, newEmail, PASSWORD } from '../people.ts';
-import { SmtpServer, tokenIn } from '../smtp-server.ts';
 
 const SCHEMA = `
 roles: { admin: {}, lead: { assigns: [member] }, member: {} }

@@ -7,10 +7,10 @@ import { sql, text, uuid } from '../../../src/sql.ts';
 import { describeOnOne } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 import { enrol, newEnrolled, unspentCode } from '../authenticator.ts';
-import { Browser } from '../identity-provider.ts';
+import { SmtpServer } from '../mail/smtp-server.ts';
+import { Browser } from '../oauth/identity-provider.ts';
+import { CLIENT, ProviderDoubles, SECRET } from '../oauth/provider-doubles.ts';
 import { codeOf, login, newEmail, PASSWORD, type Tokens } from '../people.ts';
-import { CLIENT, ProviderDoubles, SECRET } from '../provider-doubles.ts';
-import { SmtpServer } from '../smtp-server.ts';
 
 const NEXT = 'the phrase of the owner';
 const smtp = new SmtpServer();

@@ -22,8 +22,8 @@ import { EngineSocket } from '../../../src/database/embedded/engine-socket.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { CellClient } from '../../../src/database/pg-internals.ts';
 import { raw } from '../../../src/sql.ts';
-import { fillDataFolder, openEmbeddedDatabase } from '../../support/embedded.ts';
-import { keepNoEngines } from '../../support/kept-engines.ts';
+import { fillDataFolder, openEmbeddedDatabase } from '../../support/embedded/embedded.ts';
+import { keepNoEngines } from '../../support/embedded/kept-engines.ts';
 import { useStoppedNow } from '../../support/own-clock.ts';
 
 const failure = (work: Promise<unknown>): Promise<unknown> =>

@@ -9,7 +9,7 @@ import { join, relative } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { type Disk, SyncedFolder } from '../../../src/database/embedded/synced-folder.ts';
-import { openEngine } from '../../support/embedded.ts';
+import { openEngine } from '../../support/embedded/embedded.ts';
 
 const LONGER_THAN_THE_DELAY = 1_300;
 const SYNCED = PGlite.defaultStartParams.filter((param) => param !== '-F');

@@ -1,10 +1,10 @@
 // @module-tag long
 /** The turns of callers on the one connection of the embedded engine. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { asCaller } from '../../../src/caller.ts';
 import type { Database, Lane, ReadOptions, Transaction } from '../../../src/database/contract.ts';
+import { asCaller } from '../../../src/queued-caller.ts';
 import { raw, sql } from '../../../src/sql.ts';
-import { openEmbeddedDatabase } from '../../support/embedded.ts';
+import { openEmbeddedDatabase } from '../../support/embedded/embedded.ts';
 
 let db: Database;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 // @module-tag long
 /** Nothing slow or silent holds up anything else. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asCaller } from '../../../src/caller.ts';
 import { type Database, StoreError } from '../../../src/database/contract.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
+import { asCaller } from '../../../src/queued-caller.ts';
 import { param, raw, type Sql, sql } from '../../../src/sql.ts';
 import { SilentProxy } from '../../support/postgres/silent-proxy.ts';
 import { hasPostgres, postgresUrl } from '../../support/store-world.ts';

@@ -13,8 +13,8 @@ import { parseArguments } from '../../../src/cli/support/parse-arguments.ts';
 import { command, testPolicies } from '../../../src/cli/test.ts';
 import { parseSchema } from '../../../src/schema/load.ts';
 import { raw } from '../../../src/sql.ts';
-import { SmtpServer } from '../../auth/smtp-server.ts';
-import { openEmbeddedDatabase } from '../../support/embedded.ts';
+import { SmtpServer } from '../../auth/mail/smtp-server.ts';
+import { openEmbeddedDatabase } from '../../support/embedded/embedded.ts';
 import { describeOnOne, type TestService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sql, uuid } from '../../../src/sql.ts';
-import { SmtpServer } from '../../auth/smtp-server.ts';
+import { SmtpServer } from '../../auth/mail/smtp-server.ts';
 import type { Client } from '../../support/client.ts';
 import { describeOnOne, type User } from '../../support/service.ts';
 import { until } from '../../support/until.ts';

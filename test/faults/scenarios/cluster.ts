@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CitusCluster, type CitusNode, citusBinaries } from '../../support/citus.ts';
 import { Client } from '../../support/client.ts';
+import { CitusCluster, type CitusNode, citusBinaries } from '../../support/cluster/citus.ts';
 import type { Scenario } from '../scenario.ts';
 import { type FaultWorld, isReady, pause, untilGood } from '../world.ts';
 

@@ -1,5 +1,5 @@
 /** A transaction that other commits overtake, and what the writes of a world share. */
-import type { Database, Queryable, Session } from '../../../src/database/contract.ts';
+import type { Database, DatabaseSession, Queryable } from '../../../src/database/contract.ts';
 import { raw } from '../../../src/sql.ts';
 import type { Random } from '../random.ts';
 import { type Pools, randomWrite } from './feed-schema.ts';
@@ -17,7 +17,7 @@ export interface CommittedWorld {
 export class LongTransaction {
   readonly #db: Database;
   readonly #world: CommittedWorld;
-  #session: Session | undefined;
+  #session: DatabaseSession | undefined;
 
   constructor(db: Database, world: CommittedWorld) {
     this.#db = db;

@@ -1,6 +1,6 @@
 /** A small random schema as a file, and its rows in a database: few, so that paths often return to the written record. */
 import type { Database, Transaction } from '../../../src/database/contract.ts';
-import type { CatalogField, ManyToMany, Row, ScalarType } from '../../../src/policy/types.ts';
+import type { CatalogField, CatalogManyToMany, Row, ScalarType } from '../../../src/policy/types.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { NOW, scalarOf } from '../policies/values.ts';
@@ -198,7 +198,7 @@ async function connect(
       }
     }
 
-    async function link({ linkTable, sourceColumn, targetColumn, collection }: ManyToMany): Promise<void> {
+    async function link({ linkTable, sourceColumn, targetColumn, collection }: CatalogManyToMany): Promise<void> {
       const columns = sql`${ident(sourceColumn)}, ${ident(targetColumn)}`;
       const related = { doors, collection: schema.collections.get(collection)! };
       for (const id of ids.get(name)!) {

@@ -95,7 +95,7 @@ export const KEPT_FAULTS: readonly Fault[] = [
   fault(
     NO_OVERLAP,
     'one place of several is enough',
-    /(places: )on(\.map\(\(name\) =>\n\s+placeOf)/,
+    /(places: )on(\.map\(\(name\) =>\n\s+placeExpression)/,
     '$1on.slice(0, 1)$2',
   ),
 ];

@@ -1,5 +1,5 @@
 /** A random schema some of whose references have another value of the related record than its id. */
-import type { BelongsTo, CatalogCollection, CatalogField } from '../../../src/policy/types.ts';
+import type { CatalogBelongsTo, CatalogCollection, CatalogField } from '../../../src/policy/types.ts';
 import type { Collection } from '../../../src/schema/model/model.ts';
 import type { Id } from '../../oracle/database.ts';
 import type { Random } from '../random.ts';
@@ -55,7 +55,7 @@ export const newMark = (field: CatalogField, random: Random): string | undefined
   random.chance(0.2) ? firstMark(`${random.below(4)}`, field) : firstMark(random.uuid(), field);
 
 /** The value of the column that refers to the record of the collection with the id. */
-export function columnValue(doors: Doors, { references }: BelongsTo, collection: Collection, id: unknown) {
+export function columnValue(doors: Doors, { references }: CatalogBelongsTo, collection: Collection, id: unknown) {
   const { sql, ident, tableIdent } = doors.compiler.sql;
   const given = idParam({ doors, collection }, id);
   if (references === undefined) return given;

@@ -989,7 +989,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     REMOVE,
     'losing a reference is not a change',
-    /if \(relation\.kind === 'belongs_to'\) yield/,
+    /if \(relation\.kind === 'belongs_to' && !relation\.isKept\) yield/,
     'if (false) yield',
   ),
   fault(

@@ -19,8 +19,8 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
     TOKENS,
     '&& is read as or',
-    /pattern\(`\$\{words\('and'\)\}\|&&\?`\), label: 'and' \}\);\nexport const Or = createToken\(\{ name: 'Or', pattern: pattern\(`\$\{words\('or'\)\}\|/,
-    "pattern(words('and')), label: 'and' });\nexport const Or = createToken({ name: 'Or', pattern: pattern(`${words('or')}|&&?|",
+    /pattern\(`\$\{keywords\('and'\)\}\|&&\?`\), label: 'and' \}\);\nexport const Or = createToken\(\{ name: 'Or', pattern: pattern\(`\$\{keywords\('or'\)\}\|/,
+    "pattern(keywords('and')), label: 'and' });\nexport const Or = createToken({ name: 'Or', pattern: pattern(`${keywords('or')}|&&?|",
   ),
   fault(TOKENS, 'a comment has no star', /\(\?:\[\^\*\]\|\\\*\(\?!\/\)\)\*/, '[^*]*'),
   fault(TOKENS, 'no comment within an operator', /\|\$\{COMMENT\}\)\+`/, ')+`'),

@@ -4,7 +4,7 @@
  */
 import { parse } from '../../../grammar/parser.ts';
 import { underline } from '../../../grammar/policy-error.ts';
-import { check, examine } from '../../../src/policy/check/checker.ts';
+import { checkExpr, examine } from '../../../src/policy/check/checker.ts';
 import type { Action } from '../../../src/policy/types.ts';
 import { SAMPLE } from '../../policy/sample-catalog.ts';
 
@@ -179,7 +179,7 @@ function faultOf(text: string, context: Parameters<typeof examine>[1]): string |
   const errors = issues.filter((issue) => issue.severity === 'error');
   if ((checked === undefined) !== errors.length > 0) return 'neither a checked tree nor an error, or both';
   const { expr } = parse(text);
-  if (expr !== undefined && check(expr, { ...context, text }).issues.length !== issues.length)
+  if (expr !== undefined && checkExpr(expr, { ...context, text }).issues.length !== issues.length)
     return 'check and examine differ';
   for (const issue of issues) {
     const { start, end } = issue.span;

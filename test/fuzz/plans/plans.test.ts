@@ -2,7 +2,7 @@
 /** A world of a few thousand rows in every test run; `npm run fuzz -- plans` is the long form. */
 import { expect, it } from 'vitest';
 import type { Hooks } from '../../../src/records/access-context.ts';
-import { openEmbeddedDatabase } from '../../support/embedded.ts';
+import { openEmbeddedDatabase } from '../../support/embedded/embedded.ts';
 import { embeddedSession } from './buffers.ts';
 import { FEW_BUFFERS, loadPlanDoors } from './main.ts';
 import { noPlanCounts, type PlanDisagreement, runPlans } from './run.ts';

@@ -12,7 +12,7 @@ type SqlModule = typeof import('../../../src/sql.ts');
 
 export interface Compiler {
   readonly parse: ParserModule['parse'];
-  readonly check: CheckModule['check'];
+  readonly checkExpr: CheckModule['checkExpr'];
   readonly readHead: CallsModule['readHead'];
   readonly namedCondition: CallsModule['namedCondition'];
   readonly compileRule: RulesModule['compileRule'];
@@ -33,14 +33,14 @@ export const loaderOf =
 export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
   const load = loaderOf(root);
   const { parse } = await load<ParserModule>('grammar/parser.ts');
-  const { check } = await load<CheckModule>('src/policy/check/checker.ts');
+  const { checkExpr } = await load<CheckModule>('src/policy/check/checker.ts');
   const { compileRule } = await load<RulesModule>('src/schema/model/kept/lost-references.ts');
   const { explain } = await load<ExplainModule>('src/policy/analyse/explanation.ts');
   const { readHead, namedCondition } = await load<CallsModule>('src/policy/check/condition-calls.ts');
   const { provenPins } = await load<RoutingModule>('src/policy/analyse/routing.ts');
   const { rowsOf } = await load<RowsModule>('src/policy/stored-rows.ts');
   const sql = await load<SqlModule>('src/sql.ts');
-  return { parse, check, readHead, namedCondition, compileRule, explain, provenPins, rowsOf, sql };
+  return { parse, checkExpr, readHead, namedCondition, compileRule, explain, provenPins, rowsOf, sql };
 }
 
 export const rootOf = (folder: string): URL => pathToFileURL(`${folder}/`);

@@ -161,7 +161,7 @@ export function compileForm(form: Form, expr: Expr, { setting, compiler, random 
   const catalog = withConditions(conditions, { setting, compiler, write });
   const text = write(made);
   const read = readAs(made, text, compiler);
-  const { checked, issues } = compiler.check(read, { ...setting, catalog, text });
+  const { checked, issues } = compiler.checkExpr(read, { ...setting, catalog, text });
   if (meant instanceof Misfit) {
     if (checked === undefined) throw new Rejected(`${issues[0]?.code}: ${issues[0]?.message}\n  ${text}`);
     throw new FrontEndFault(`accepted, although it means nothing (${meant.message})`, texts);
@@ -222,7 +222,7 @@ function withConditions(declared: readonly DisguisedCondition[], { setting, comp
     if ('code' in head) throw new FrontEndFault(`a condition is refused (${head.code}: ${head.message})`, [name]);
     const read = readAs(expr, text, compiler);
     const place = { catalog, collection: '', action: 'list', text, parameters: head.parameters } as const;
-    const { checked, issues } = compiler.check(read, place);
+    const { checked, issues } = compiler.checkExpr(read, place);
     if (checked === undefined) {
       const refusal = `the body of ${name} is refused (${issues[0]?.code}: ${issues[0]?.message})`;
       throw new FrontEndFault(refusal, [`${name}(${list.join(', ')}): ${text}`]);

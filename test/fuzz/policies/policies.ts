@@ -1,18 +1,18 @@
 /** Random well-typed policies as syntax trees. */
 import type {
-  Ancestors,
+  AncestorsCall,
   CompareOp,
-  Count,
+  CountCall,
   Elements,
   Expr,
   List,
-  Now,
-  Numeral,
+  NowReference,
+  NumeralLiteral,
   Operand,
   Path,
-  Quantifier,
+  QuantifierWord,
   Span,
-  Text,
+  TextLiteral,
 } from '../../../grammar/syntax.ts';
 import type { ListType } from '../../../src/policy/scalar-types.ts';
 import type { Action, Catalog, CatalogCollection, KeyKind, ScalarType } from '../../../src/policy/types.ts';
@@ -278,7 +278,7 @@ export class PolicyMaker {
       : { kind: 'quantified', quantifier: random.pick(['none', 'none', 'any']), ...made };
     const path = this.#path(root, variable, many.names);
     return random
-      .shuffled<Quantifier>(['none', 'all', 'any'])
+      .shuffled<QuantifierWord>(['none', 'all', 'any'])
       .slice(1)
       .map((quantifier) => ({ kind: 'quantified', quantifier, path, variable: name('m'), condition, span: SPAN }));
   }
@@ -337,10 +337,10 @@ export class PolicyMaker {
     const own = ['m', 'x', 'y'][bound.length]!;
     const inner = [...bound, { variable: own, collection: first.collection }];
     const condition = this.#expr({ depth: depth + 1, bound: inner, leaves: 1 });
-    const quantifier = random.pick<Quantifier>(['any', 'all', 'none']);
+    const quantifier = random.pick<QuantifierWord>(['any', 'all', 'none']);
     return [first, second].map(({ names }) => ({
       kind: 'quantified',
-      quantifier: random.chance(0.7) ? quantifier : random.pick<Quantifier>(['any', 'all', 'none']),
+      quantifier: random.chance(0.7) ? quantifier : random.pick<QuantifierWord>(['any', 'all', 'none']),
       path: this.#path(root, variable, names),
       variable: name(own),
       condition,
@@ -368,7 +368,7 @@ export class PolicyMaker {
     const inner = [...bound, { variable: first.variable.name, collection: this.#elementsOf.get(first)! }];
     const quantifier = this.#random.chance(0.7)
       ? first.quantifier
-      : this.#random.pick<Quantifier>(['any', 'all', 'none']);
+      : this.#random.pick<QuantifierWord>(['any', 'all', 'none']);
     return [first, { ...first, quantifier, condition: this.#expr({ depth: depth + 1, bound: inner, leaves: 1 }) }];
   }
 
@@ -393,7 +393,7 @@ export class PolicyMaker {
 
   #over(path: Elements, collection: string, { depth, bound, leaves }: Site): Expr {
     const random = this.#random;
-    const quantifier = random.pick<Quantifier>(['any', 'all', 'none']);
+    const quantifier = random.pick<QuantifierWord>(['any', 'all', 'none']);
     const own = ['m', 'x', 'y'][bound.length]!;
     const inner = [...bound, { variable: own, collection }];
     // An index finds one record, from which the chain can be followed downwards.
@@ -426,7 +426,7 @@ export class PolicyMaker {
   }
 
   /** From a record that a path or the request names. */
-  #ancestors(bound: readonly Binding[]): { readonly path: Ancestors; readonly collection: string } | undefined {
+  #ancestors(bound: readonly Binding[]): { readonly path: AncestorsCall; readonly collection: string } | undefined {
     const random = this.#random;
     if (this.#chained.length === 0) return undefined;
     const { collection, relation } = random.pick(this.#chained);
@@ -521,7 +521,7 @@ export class PolicyMaker {
     if (condition === undefined) return undefined;
     if (random.chance(0.35))
       return this.#counted({ kind: 'count', path, variable: name(variable), condition, span: SPAN }, bound);
-    const quantifier = random.pick<Quantifier>(['any', 'all', 'none']);
+    const quantifier = random.pick<QuantifierWord>(['any', 'all', 'none']);
     return { kind: 'quantified', quantifier, path, variable: name(variable), condition, span: SPAN };
   }
 
@@ -634,7 +634,7 @@ export class PolicyMaker {
     const random = this.#random;
     const left = this.#column('search', bound);
     const roll = random.next();
-    const wild = (): Text => textOf(random.pick(WILD_TEXTS));
+    const wild = (): TextLiteral => textOf(random.pick(WILD_TEXTS));
     const right = roll < 0.4 ? wild() : roll < 0.6 ? this.#literal('string') : this.#request('string');
     // The checker rejects a literal of accents alone.
     if (right?.kind === 'text' && right.value !== '' && folded(right.value) === '') return undefined;
@@ -651,12 +651,12 @@ export class PolicyMaker {
   }
 
   /** Against few and many, on either side, and in a list; now and then of every element. */
-  #counted(full: Count, bound: readonly Binding[]): Expr {
+  #counted(full: CountCall, bound: readonly Binding[]): Expr {
     const random = this.#random;
     const { path } = full;
     const count: Operand = random.chance(0.3) ? { kind: 'count', path, span: SPAN } : full;
     const roll = random.next();
-    const number = (): Numeral => ({
+    const number = (): NumeralLiteral => ({
       kind: 'number',
       source: random.pick(path.kind === 'ancestors' ? CHAIN_COUNTS : COUNTS),
       span: SPAN,
@@ -902,7 +902,7 @@ export class PolicyMaker {
     return this.#path(isData ? 'data' : 'auth', undefined, [random.pick(names)]);
   }
 
-  #now(): Now {
+  #now(): NowReference {
     const random = this.#random;
     if (random.chance(0.25)) return { kind: 'now', seconds: 0, span: SPAN };
     const sign = random.chance(0.5) ? '+' : '-';
@@ -916,7 +916,7 @@ export class PolicyMaker {
     };
   }
 
-  #today(): Now {
+  #today(): NowReference {
     const random = this.#random;
     if (random.chance(0.3)) return { kind: 'now', isDay: true, seconds: 0, span: SPAN };
     const sign = random.chance(0.5) ? '+' : '-';
@@ -1048,7 +1048,7 @@ const chainedIn = ({ collections }: Catalog): readonly Chained[] =>
   );
 
 const isQuery = (operand: Operand): boolean => operand.kind === 'path' && operand.root === 'query';
-const textOf = (value: string): Text => ({ kind: 'text', value, span: SPAN });
+const textOf = (value: string): TextLiteral => ({ kind: 'text', value, span: SPAN });
 
 function namesOf({ fields, relations }: CatalogCollection, type: Type): string[] {
   if (!type.startsWith('id:'))

@@ -4,12 +4,11 @@ import type {
   Checked,
   CheckedOperand,
   Member,
-  Scope,
+  RowScope,
   ToManyPath,
   ToOneStep,
   ValueType,
 } from '../../../src/policy/types.ts';
-
 import { memberName as memberNameOf } from '../../../src/policy/visit.ts';
 
 /** Parentheses within a chain change nothing. */
@@ -121,7 +120,7 @@ class Outline {
     return [start, collection, steps.map(stepName), from, relation.kind, relation.name, this.#elements.get(variable)];
   }
 
-  #scope(scope: Scope): unknown {
+  #scope(scope: RowScope): unknown {
     if (scope.kind === 'variable') return this.#elements.get(scope.name);
     return scope.kind === 'request' ? [scope.operand.source, scope.operand.name] : scope.kind;
   }

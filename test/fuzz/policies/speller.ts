@@ -1,5 +1,5 @@
 /** A hostile speller: a tree in any of the spellings that the grammar allows. */
-import type { Expr, List, Now, Operand, Path } from '../../../grammar/syntax.ts';
+import type { Expr, List, NowReference, Operand, Path } from '../../../grammar/syntax.ts';
 import { WITHIN } from '../../../grammar/tokens.ts';
 import type { Random } from '../random.ts';
 
@@ -172,7 +172,7 @@ class Speller {
     return items.flatMap((item, i) => [...(i > 0 ? [','] : []), ...this.#operand(item)]);
   }
 
-  #now({ isDay, offset }: Now): readonly string[] {
+  #now({ isDay, offset }: NowReference): readonly string[] {
     const word = isDay ? '@today' : '@now';
     return offset === undefined ? [word] : [word, offset.sign, `${offset.amount}${offset.unit}`];
   }

@@ -1,14 +1,14 @@
 /** A random schema with its rows, in memory and as tables. */
 import { memoizedBy } from '../../../src/memoized.ts';
-import { partsOf } from '../../../src/policy/emit/json-parts.ts';
+import { jsonPartsOf } from '../../../src/policy/emit/json-parts.ts';
 import type {
-  BelongsTo,
   Catalog,
+  CatalogBelongsTo,
   CatalogCollection,
   CatalogField,
+  CatalogManyToMany,
   CatalogRelation,
   KeyKind,
-  ManyToMany,
   ReferencedColumn,
   Row,
   ScalarType,
@@ -237,7 +237,7 @@ function randomCollection(name: string, kinds: readonly KeyKind[], random: Rando
   add(names.pop()!, random.pick(LIST_TYPES), true);
   const json = names.pop()!;
   add(json, 'json', random.chance(0.3));
-  if (random.chance(0.7)) fields.set(json, { ...fields.get(json)!, paths: partsOf(fields.get(json)!, JSON_PATHS) });
+  if (random.chance(0.7)) fields.set(json, { ...fields.get(json)!, paths: jsonPartsOf(fields.get(json)!, JSON_PATHS) });
   // The solver decides no distance.
   if (kinds.length > 1) add(names.pop()!, 'point', random.chance(0.3));
   add('created_at', 'datetime', true);
@@ -315,7 +315,7 @@ const referencedBy = ({ table, key }: CatalogCollection): ReferencedColumn => ({
 });
 
 /** The has_one of another collection that makes this belongs_to unique. */
-function isUnique(catalog: Catalog, from: string, { name, collection }: BelongsTo): boolean {
+function isUnique(catalog: Catalog, from: string, { name, collection }: CatalogBelongsTo): boolean {
   const others = catalog.collections.get(collection)!.relations.values();
   return others.some((other) => other.kind === 'has_one' && other.collection === from && other.via === name);
 }
@@ -329,7 +329,7 @@ function randomData(
   const anyId = () => random.pick(ids.get(random.pick([...ids.keys()]))!);
   const gone = memoizedBy(({ key }: CatalogCollection) => randomIds({ key }, 3, random));
   /** The id of a record that is gone; undefined: the reference is not to be lost. */
-  const lost = ({ mayBeLost, collection }: BelongsTo | ManyToMany): Id | undefined =>
+  const lost = ({ mayBeLost, collection }: CatalogBelongsTo | CatalogManyToMany): Id | undefined =>
     mayBeLost && random.chance(LOST) ? random.pick(gone(catalog.collections.get(collection)!)) : undefined;
   for (const [name, collection] of catalog.collections) {
     const own = ids.get(name)!;

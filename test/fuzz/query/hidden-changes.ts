@@ -1,6 +1,6 @@
 /** Changes of a database that leave all that a caller may see as it was: values, references, links, and whole records. */
 import type { Transaction } from '../../../src/database/contract.ts';
-import type { ManyToMany, Row } from '../../../src/policy/types.ts';
+import type { CatalogManyToMany, Row } from '../../../src/policy/types.ts';
 import type { Collection } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { idColumn, idParam, newId } from '../doors/keyed-schema.ts';
@@ -15,7 +15,7 @@ export type Change =
   | {
       readonly kind: 'link';
       readonly collection: string;
-      readonly relation: ManyToMany;
+      readonly relation: CatalogManyToMany;
       readonly pair: readonly [Id, Id];
       readonly isNew: boolean;
     };

@@ -93,8 +93,8 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(
     PLAN,
     'branches do not obey the filter of a query',
-    /\[\.\.\.this\.#tests, \.\.\.inOrder\(this\.#related\)\]/,
-    'inOrder(this.#related)',
+    /\[\.\.\.this\.#tests, \.\.\.sortedConditions\(this\.#related\)\]/,
+    'sortedConditions(this.#related)',
   ),
   fault(PLAN, 'a range of the rule does not obey the filters', /(: \[branch!\.where\]\), )\.\.\.this\.#tests, /, '$1'),
   fault(

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { readServerUrl } from '../../../src/database/server-url.ts';
-import { emptySnapshot } from '../../support/embedded.ts';
+import { emptySnapshot } from '../../support/embedded/embedded.ts';
 import { isolatedUrl } from '../../support/postgres.ts';
 import { openKind } from '../../support/service.ts';
 import { openEmbeddedLane } from '../policies/embedded-lane.ts';

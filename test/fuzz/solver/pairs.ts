@@ -1,5 +1,5 @@
 /** Pairs of policies: two at random, one with a small change, and two that mean the same. */
-import type { CompareOp, Expr, Quantifier } from '../../../grammar/syntax.ts';
+import type { CompareOp, Expr, QuantifierWord } from '../../../grammar/syntax.ts';
 import { disguise } from '../policies/disguise.ts';
 import { PolicyMaker, type Setting, SPAN } from '../policies/policies.ts';
 import type { Random } from '../random.ts';
@@ -16,7 +16,7 @@ const OTHER_OPS: readonly (readonly CompareOp[])[] = [
   ['in', 'not in'],
   ['contains', 'starts with', 'ends with'],
 ];
-const QUANTIFIERS: readonly Quantifier[] = ['any', 'all', 'none'];
+const QUANTIFIERS: readonly QuantifierWord[] = ['any', 'all', 'none'];
 
 export class PairMaker {
   readonly #maker: PolicyMaker;

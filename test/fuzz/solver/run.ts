@@ -8,7 +8,7 @@ import type { Expr } from '../../../grammar/syntax.ts';
 import { Budget } from '../../../src/policy/analyse/solve/search.ts';
 import { compareRules, DEFAULT_BUDGET, type RulesComparison } from '../../../src/policy/analyse/solve/solve.ts';
 import type { World } from '../../../src/policy/analyse/solve/world.ts';
-import { check } from '../../../src/policy/check/checker.ts';
+import { checkExpr } from '../../../src/policy/check/checker.ts';
 import { compileChecked } from '../../../src/policy/compile.ts';
 import type { Action, Catalog, Policy, Related } from '../../../src/policy/types.ts';
 import { smallestWorld } from '../../../src/workbench/smallest-world.ts';
@@ -146,7 +146,7 @@ const MAY_WIDEN: ReadonlySet<string> = new Set(['wider', 'both', 'unknown']);
 function compiled(expr: Expr, setting: Setting): Policy | undefined {
   const text = print(expr);
   const { expr: tree } = parse(text);
-  const { checked } = tree === undefined ? {} : check(tree, { ...setting, text, errorsOnly: true });
+  const { checked } = tree === undefined ? {} : checkExpr(tree, { ...setting, text, errorsOnly: true });
   if (checked === undefined) return undefined;
   return compileChecked({ checked, text, catalog: setting.catalog, action: setting.action }, { codegen: false });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Clause, explain, type Situation } from '../../../src/policy/analyse/explanation.ts';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import type { PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import { SAMPLE as catalog } from '../sample-catalog.ts';
 
@@ -23,7 +23,7 @@ const RELATED: Related = {
       : [],
 };
 const situation = (text: string, record = RECORD): Situation => ({
-  policy: compile(text, { catalog, collection: 'documents', action: 'list' }),
+  policy: compilePolicy(text, { catalog, collection: 'documents', action: 'list' }),
   request: REQUEST,
   record,
   related: RELATED,
@@ -138,7 +138,7 @@ describe('explain', () => {
   });
 
   it('an explanation has no SQL for a rule over two records', () => {
-    const policy = compile('@record.owner = @next.owner', { catalog, collection: 'documents', action: 'update' });
+    const policy = compilePolicy('@record.owner = @next.owner', { catalog, collection: 'documents', action: 'update' });
     const { allowed, sql } = explain({
       ...situation('true'),
       policy,
@@ -156,7 +156,7 @@ describe('explain', () => {
     };
     const told = (text: string) => {
       const { allowed, sql } = explain({
-        policy: compile(text, at),
+        policy: compilePolicy(text, at),
         request: REQUEST,
         record,
         isWritten: true,

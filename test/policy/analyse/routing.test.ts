@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/policy/access.ts';
 import { canonical } from '../../../src/policy/analyse/canonical.ts';
 import { type Pin, provenPins, sharedPins } from '../../../src/policy/analyse/routing.ts';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import type { Action, Policy, PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import { interpret } from '../../oracle/interpret.ts';
 import { SAMPLE } from '../sample-catalog.ts';
@@ -16,7 +16,7 @@ const [ME, YOU, TEAM] = ['1', '2', '3'].map((digit) => `0190a6c0-0000-7000-8000-
 const NOW = '2026-01-01T00:00:00.000000Z';
 
 const ruleOf = (text: string, action: Action = 'update'): Policy =>
-  compile(text, { catalog: SAMPLE, collection: 'documents', action });
+  compilePolicy(text, { catalog: SAMPLE, collection: 'documents', action });
 const provenOf = (text: string): readonly Pin[] => provenPins(ruleOf(text).checked, 'owner');
 const named = (pin: Pin): unknown => (pin.kind === 'literal' ? pin.value : `${pin.source}.${pin.name}`);
 const requestOf = (query: PolicyRequest['query'] = {}, home: string | null = TEAM): PolicyRequest => ({

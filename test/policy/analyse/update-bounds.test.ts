@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { updateBoundsOf } from '../../../src/policy/analyse/update-bounds.ts';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import { NO_RELATED, type PolicyRequest, type Row } from '../../../src/policy/types.ts';
 import { loadCompiler } from '../../fuzz/policies/compiler.ts';
 import { compileForm, Rejected } from '../../fuzz/policies/differential.ts';
@@ -47,7 +47,7 @@ describe('bounds before the write', () => {
     ['@request.auth.roles contains "admin" and @next.level > 3', 'never'],
     ['@request.auth.roles contains "member" or changed(@record.level)', 'certain'],
   ])('%s is %s', (text, expected) => {
-    const rule = compile(text, { catalog: schema, collection: 'notes', action: 'update' });
+    const rule = compilePolicy(text, { catalog: schema, collection: 'notes', action: 'update' });
     const { certain, possible } = updateBoundsOf(rule, schema);
     expect([certain.namesNext, possible.namesNext]).toEqual([false, false]);
     const holds = ({ specialise }: typeof rule) => specialise(request).test(record, NO_RELATED);
@@ -55,7 +55,7 @@ describe('bounds before the write', () => {
   });
 
   test('a rule of the stored record alone has itself as both bounds', () => {
-    const rule = compile('@record.level > 2', { catalog: schema, collection: 'notes', action: 'update' });
+    const rule = compilePolicy('@record.level > 2', { catalog: schema, collection: 'notes', action: 'update' });
     expect(updateBoundsOf(rule, schema)).toEqual({ certain: rule, possible: rule });
   });
 });

@@ -3,7 +3,7 @@ import { parse } from '../../../grammar/parser.ts';
 import { print } from '../../../grammar/printer.ts';
 import { explain } from '../../../src/policy/analyse/explanation.ts';
 import { examine } from '../../../src/policy/check/checker.ts';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import type { Catalog, Related, Row } from '../../../src/policy/types.ts';
 import { readSchemaCatalog } from '../../../src/schema/load.ts';
 
@@ -35,7 +35,7 @@ collections:
 const ADA = '11111111-1111-4111-8111-111111111111';
 const REQUEST = { auth: { id: ADA, roles: [] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
 const place = { catalog, collection: 'papers', action: 'update', roles: ['member'] } as const;
-const sqlOf = (text: string): string => compile(text, place).specialise(REQUEST).where('d').text;
+const sqlOf = (text: string): string => compilePolicy(text, place).specialise(REQUEST).where('d').text;
 
 function catalogOf(yaml: string): Catalog {
   const { catalog: read, issues } = readSchemaCatalog(yaml);
@@ -184,7 +184,7 @@ describe('ancestors', () => {
   it('needs name the ancestors to load', () => {
     const text = 'any(ancestors(@record.folder by parent) as f, any(f.papers as p, p.owner = @request.auth.id))';
     const papers = { relation: 'papers', needs: [] };
-    expect(compile(text, place).specialise(REQUEST).needs.record).toEqual([
+    expect(compilePolicy(text, place).specialise(REQUEST).needs.record).toEqual([
       { relation: 'folder', needs: [{ relation: 'parent', isFollowed: true, needs: [papers] }] },
     ]);
   });
@@ -193,7 +193,7 @@ describe('ancestors', () => {
     const rows = Array.from({ length: 40 }, (_, i): Row => ({ id: `f${i}`, name: `n${i}`, parent: `f${i + 1}` }));
     const related: Related = { one: (_, id) => rows.find((row) => row.id === id), many: () => [] };
     const sentence = (text: string, folder: string): string =>
-      explain({ policy: compile(text, place), request: REQUEST, record: { id: 'p', folder }, related }).sentence;
+      explain({ policy: compilePolicy(text, place), request: REQUEST, record: { id: 'p', folder }, related }).sentence;
     const none = 'none(ancestors(@record.folder by parent) as f, f.name = "n39")';
     expect(sentence(none, 'f0')).toBe(
       'denied because `ancestors(@record.folder by parent)` is unknown: `ancestors(@record.folder by parent)` goes on beyond 32 records',

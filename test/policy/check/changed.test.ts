@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { examine } from '../../../src/policy/check/checker.ts';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import { NO_RELATED } from '../../../src/policy/types.ts';
 import { SAMPLE as catalog } from '../sample-catalog.ts';
 
@@ -35,7 +35,7 @@ describe('changed and changed_only', () => {
   });
 
   it('changes compare partners and members, which a written record names itself', () => {
-    const policy = compile('changed(@record.tags)', place);
+    const policy = compilePolicy('changed(@record.tags)', place);
     const request = { auth: { id: null, roles: [] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
     const residual = policy.specialise(request);
     const tags = [{ id: 'a' }, { id: 'b' }];
@@ -46,7 +46,7 @@ describe('changed and changed_only', () => {
     const asked = (ids: readonly string[]) => residual.test({ id: 'd' }, related, { id: 'd', tags: ids });
     expect([asked(['a', 'b']), asked(['b', 'a']), asked(['a']), asked([])]).toEqual([false, false, true, true]);
     expect(policy.namesNext).toBe(true);
-    const untouched = compile('changed_only(@record.title)', place).specialise(request);
+    const untouched = compilePolicy('changed_only(@record.title)', place).specialise(request);
     const row = { id: 'd', status: 'draft', pinned: true, owner: 'u', tags: [] };
     const after = { ...row, title: 'b' };
     expect(untouched.test({ ...row, title: 'a' }, NO_RELATED, after)).toBe(true);

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { parse } from '../../../grammar/parser.ts';
 import { print } from '../../../grammar/printer.ts';
 import { examine } from '../../../src/policy/check/checker.ts';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import { SAMPLE as catalog } from '../sample-catalog.ts';
 
 const place = { catalog, collection: 'documents', action: 'list' } as const;
 const REQUEST = { auth: { id: null, roles: [] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
-const sqlOf = (text: string): string => compile(text, place).specialise(REQUEST).where('d').text;
+const sqlOf = (text: string): string => compilePolicy(text, place).specialise(REQUEST).where('d').text;
 const found = (text: string) =>
   examine(text, place).issues.map(({ code, span }) => [code, text.slice(span.start, span.end)]);
 

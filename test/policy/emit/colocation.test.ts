@@ -1,6 +1,6 @@
 /** Conditions over collections that are divided by tenant: every related row is of the tenant of the row that leads to it. */
 import { describe, expect, it } from 'vitest';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import type { Catalog } from '../../../src/policy/types.ts';
 import { readSchemaCatalog } from '../../../src/schema/load.ts';
 
@@ -39,7 +39,7 @@ const ME = '11111111-1111-4111-8111-111111111111';
 const TEAM = '22222222-2222-4222-8222-222222222222';
 const REQUEST = { auth: { id: ME, team: TEAM, roles: [] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
 const sqlOf = (collection: string, text: string, where = catalog): string =>
-  compile(text, { catalog: where, collection, action: 'list' }).specialise(REQUEST).where('d').text;
+  compilePolicy(text, { catalog: where, collection, action: 'list' }).specialise(REQUEST).where('d').text;
 
 describe('a condition on rows of one tenant', () => {
   it.each([

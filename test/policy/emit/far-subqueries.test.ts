@@ -8,13 +8,13 @@ import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readServerUrl } from '../../../src/database/server-url.ts';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import type { Catalog, Row } from '../../../src/policy/types.ts';
 import { readSchemaCatalog } from '../../../src/schema/load.ts';
 import { ident, raw, type Sql, sql } from '../../../src/sql.ts';
 import { createTables, type Database } from '../../fuzz/policies/tables.ts';
 import { type Data, relatedOf } from '../../oracle/database.ts';
-import { emptySnapshot, openEngine } from '../../support/embedded.ts';
+import { emptySnapshot, openEngine } from '../../support/embedded/embedded.ts';
 import { isolatedUrl } from '../../support/postgres.ts';
 
 const { catalog: declared } = readSchemaCatalog(`
@@ -63,7 +63,7 @@ const data: Data = {
   ),
 };
 
-const policy = compile(POLICY, { catalog, collection: 'projects', action: 'list' });
+const policy = compilePolicy(POLICY, { catalog, collection: 'projects', action: 'list' });
 const residual = policy.specialise({ auth: { id: null, roles: [] }, query: {}, now: STAMPS.created_at });
 const related = relatedOf(catalog, data);
 const expected = data.rows.get('projects')!.filter((row) => residual.test(row, related));

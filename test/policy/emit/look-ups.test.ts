@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/policy/access.ts';
 import type { KeyCount, LookUp } from '../../../src/policy/branch.ts';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import { readSchemaCatalog } from '../../../src/schema/load.ts';
 import type { Place } from '../../../src/sql.ts';
 
@@ -21,7 +21,7 @@ const ME = '11111111-1111-4111-8111-111111111111';
 const REQUEST = { auth: { id: ME, roles: [] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
 const permitOf = (...rules: readonly string[]) =>
   decide({
-    rules: rules.map((text) => compile(text, { catalog: catalog!, collection: 'comments', action: 'list' })),
+    rules: rules.map((text) => compilePolicy(text, { catalog: catalog!, collection: 'comments', action: 'list' })),
     request: REQUEST,
   });
 
@@ -77,7 +77,7 @@ collections:
       owner: { kind: belongs_to, collection: users${unique} }
       next: { kind: belongs_to, collection: tasks }
 `);
-      const policy = compile(asked, { catalog: made!, collection: 'folders', action: 'list' });
+      const policy = compilePolicy(asked, { catalog: made!, collection: 'folders', action: 'list' });
       return decide({ rules: [policy], request: REQUEST })
         .lookingUp((table, _count, isOfRequest) => isOfRequest || table === 'users')
         .where('t').text;
@@ -187,7 +187,7 @@ collections:
 
   it('excludes keys of the caller that are found once, or looks up each alternative by an index of its own', () => {
     const rule = 'not any(@request.auth.memberships as m, m.team = @record.team)';
-    const compiled = compile(rule, { catalog: catalog!, collection: 'documents', action: 'list' });
+    const compiled = compilePolicy(rule, { catalog: catalog!, collection: 'documents', action: 'list' });
     const excluding = decide({ rules: [compiled], request: REQUEST });
     const keys = 'SELECT "t_1"."team_id" FROM "members" AS "t_1" WHERE "t_1"."user_id" = $1::uuid';
     expect(excluding.lookingUp().where('t').text).toBe(`"t"."team_id" NOT IN (${keys})`);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareText, successorOf } from '../../../src/policy/collation.ts';
-import { compile, compileChecked } from '../../../src/policy/compile.ts';
+import { compileChecked, compilePolicy } from '../../../src/policy/compile.ts';
 import { RECORD } from '../../../src/policy/condition.ts';
 import { closures } from '../../../src/policy/emit/closures.ts';
 import { javascript, writeCode } from '../../../src/policy/emit/javascript.ts';
@@ -110,7 +110,7 @@ describe.each([
   ['composed closures', false],
 ])('%s', (_, codegen) => {
   it.each(CASES)('%s', (text, ids) => {
-    const residual = compile(text, { catalog, collection: 'documents', action: 'list' }, { codegen }).specialise(
+    const residual = compilePolicy(text, { catalog, collection: 'documents', action: 'list' }, { codegen }).specialise(
       REQUEST,
     );
     const found = DOCUMENTS.filter((record) => residual.test(record, RELATED)).map(({ id }) => id);
@@ -140,7 +140,7 @@ describe('field names of every object', () => {
     '%s is read from the row alone (generated: %s)',
     (name, codegen) => {
       const at = { catalog: odd, collection: 'odd', action: 'list' } as const;
-      const residual = compile(`@record.${name} is not null`, at, { codegen }).specialise(REQUEST);
+      const residual = compilePolicy(`@record.${name} is not null`, at, { codegen }).specialise(REQUEST);
       const holder = JSON.parse(`{"id":"x","${name}":"held"}`) as Row;
       expect(
         [{ id: 'x' }, holder, Object.create({ [name]: 'inherited' })].map((row) => residual.test(row, NO_RELATED)),
@@ -226,7 +226,7 @@ describe('text', () => {
 
 describe('a rule over two records', () => {
   const at = { catalog, collection: 'documents', action: 'update' } as const;
-  const policy = compile(
+  const policy = compilePolicy(
     '@record.owner = @next.owner and any(@next.team.memberships as m, m.user = @request.auth.id)',
     at,
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compile } from '../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../src/policy/compile.ts';
 import { sql } from '../../../src/sql.ts';
 import { SAMPLE as catalog } from '../sample-catalog.ts';
 
@@ -11,7 +11,7 @@ const REQUEST = {
   now: '2026-01-01T00:00:00.000000Z',
 };
 const residualOf = (text: string) =>
-  compile(text, { catalog, collection: 'documents', action: 'list' }).specialise(REQUEST);
+  compilePolicy(text, { catalog, collection: 'documents', action: 'list' }).specialise(REQUEST);
 
 /** Policy, condition over documents as `d`, values. */
 const PINNED: readonly (readonly [policy: string, text: string, values: readonly unknown[]])[] = [
@@ -224,14 +224,18 @@ describe('SQL conditions', () => {
   });
 
   it('requests of one signature share one text, and bind their own values', () => {
-    const policy = compile('@record.owner = @request.auth.id', { catalog, collection: 'documents', action: 'list' });
+    const policy = compilePolicy('@record.owner = @request.auth.id', {
+      catalog,
+      collection: 'documents',
+      action: 'list',
+    });
     const [mine, theirs] = [ME, TAG].map((id) => policy.specialise({ ...REQUEST, auth: { id } }).where('d'));
     expect(mine?.text).toBe(theirs?.text);
     expect([mine?.values, theirs?.values]).toEqual([[ME], [TAG]]);
   });
 
   it.each(PINNED)('requests share the text of statements: %s', (text) => {
-    const policy = compile(text, { catalog, collection: 'documents', action: 'list' });
+    const policy = compilePolicy(text, { catalog, collection: 'documents', action: 'list' });
     const statement = (id: string) =>
       sql`SELECT 1 WHERE ${policy.specialise({ ...REQUEST, auth: { ...REQUEST.auth, id } }).where('d')}`;
     expect(statement(ME).shape).toBe(statement(TAG).shape);
@@ -243,7 +247,7 @@ describe('SQL conditions', () => {
       '@record.title = "x"',
       'any(@record.team.memberships as m, m.role = "x" and m.user = @request.auth.id)',
     ].join(' or ');
-    const policy = compile(text, { catalog, collection: 'documents', action: 'list' });
+    const policy = compilePolicy(text, { catalog, collection: 'documents', action: 'list' });
     const indexed = new Set(['id', 'status', 'team_id', 'title']);
     const statements = (id: string) =>
       policy

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyOf } from '../../../src/policy/lower/simplify.ts';
+import { keyOfCondition } from '../../../src/policy/lower/simplify.ts';
 import { compareNumerals, holdsForNumerals, numberTest } from '../../../src/policy/scalars/numerals.ts';
 import type { PolicyRequest } from '../../../src/policy/types.ts';
 import { conditionOf } from '../sample-catalog.ts';
@@ -62,7 +62,7 @@ const SAME: readonly (readonly [string, string])[] = [
 
 describe('lowering', () => {
   it.each(SAME)('%s  is  %s', (one, other) => {
-    expect(keyOf(condOf(one))).toBe(keyOf(condOf(other)));
+    expect(keyOfCondition(condOf(one))).toBe(keyOfCondition(condOf(other)));
   });
 
   /** Nothing may be merged where a third value would be lost, or where rows differ. */
@@ -77,7 +77,7 @@ describe('lowering', () => {
     ['not any(@record.team.memberships as m, m.note = "x")', 'none(@record.tags as t, t.label = "x")'],
   ];
   it.each(DIFFERENT)('%s  is not  %s', (one, other) => {
-    expect(keyOf(condOf(one))).not.toBe(keyOf(condOf(other)));
+    expect(keyOfCondition(condOf(one))).not.toBe(keyOfCondition(condOf(other)));
   });
 
   it('lowering reads one row of a to-one relation once', () => {
@@ -86,8 +86,8 @@ describe('lowering', () => {
   });
 
   it('lowering tests absence behind a quantifier only for a nullable column', () => {
-    const nullable = keyOf(condOf('all(@record.team.memberships as m, m.note = "x")'));
-    const required = keyOf(condOf('all(@record.team.memberships as m, m.role = "x")'));
+    const nullable = keyOfCondition(condOf('all(@record.team.memberships as m, m.note = "x")'));
+    const required = keyOfCondition(condOf('all(@record.team.memberships as m, m.role = "x")'));
     expect([nullable.includes('null(^0.note)'), required.includes('null(^0')]).toEqual([true, false]);
   });
 });

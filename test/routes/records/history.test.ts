@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { pruneHistory } from '../../../src/records/history.ts';
 import { ident, raw, type Sql, sql, uuid } from '../../../src/sql.ts';
-import { TENANT } from '../../support/distributed-schema.ts';
+import { TENANT } from '../../support/cluster/distributed-schema.ts';
 import { describeOnOne, describeRoutes, type User } from '../../support/service.ts';
 
 const OF_TENANT = raw(` AND _tenant = '${TENANT}'`);

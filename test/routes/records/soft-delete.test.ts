@@ -3,7 +3,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { parseSchema } from '../../../src/schema/load.ts';
 import { raw, sql, uuid } from '../../../src/sql.ts';
-import { TENANT } from '../../support/distributed-schema.ts';
+import { TENANT } from '../../support/cluster/distributed-schema.ts';
 import { describeOnOne, describeRoutes, type User } from '../../support/service.ts';
 
 const OF_TENANT = ` WHERE tenant_id = '${TENANT}'`;

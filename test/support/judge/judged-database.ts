@@ -1,10 +1,10 @@
 /** A database of which every statement is judged before it is sent. */
 import type {
   Database,
+  DatabaseSession,
   Queryable,
   Reader,
   ReadOptions,
-  Session,
   StatementTaker,
   Subscription,
   Transaction,
@@ -117,7 +117,7 @@ class JudgedDatabase implements Database {
   }
 }
 
-const session = (own: Session, assert: Assert): Session => ({
+const session = (own: DatabaseSession, assert: Assert): DatabaseSession => ({
   ...queryable<Queryable>(own, assert),
   close: () => own.close(),
 });

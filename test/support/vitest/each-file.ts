@@ -1,8 +1,8 @@
 /** Each file of tests begins with empty databases, and leaves none on the PostgreSQL of the run. */
 import { afterAll } from 'vitest';
 import { copyEmptyDatabase } from '../../../src/workbench/memory-database.ts';
-import { closeEngines, emptySnapshot } from '../embedded.ts';
-import { keepEngines } from '../kept-engines.ts';
+import { closeEngines, emptySnapshot } from '../embedded/embedded.ts';
+import { keepEngines } from '../embedded/kept-engines.ts';
 import { dropDatabases } from '../postgres.ts';
 
 copyEmptyDatabase(emptySnapshot);

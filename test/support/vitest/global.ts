@@ -1,6 +1,6 @@
 /** Starts a real PostgreSQL and an empty embedded database for the whole run; each suite has its own schema in the first, and its own copy of the second. */
 import type { TestProject } from 'vitest/node';
-import { type EmptyDatabase, makeEmptyDatabase } from '../empty-database.ts';
+import { type EmptyDatabase, makeEmptyDatabase } from '../embedded/empty-database.ts';
 import { startPostgres } from '../postgres.ts';
 
 declare module 'vitest' {

@@ -19,7 +19,7 @@ import {
 export type Assigned = ReadonlyMap<Term, Scalar>;
 
 /** Attempts to give the terms of a branch values, all together. */
-const MOST_TRIES = 400;
+const MOST_BUILDS = 400;
 const TEXTS_A_TERM = 40;
 
 /** Finds values for all present terms that no row is the value of. Undefined: none were found. */
@@ -31,7 +31,7 @@ class Assignment {
   readonly #order: readonly Term[];
   readonly #terms: Terms;
   readonly #values = new Map<Term, Scalar>();
-  #tries = MOST_TRIES;
+  #tries = MOST_BUILDS;
 
   constructor(all: readonly Term[], terms: Terms) {
     this.#terms = terms;
@@ -67,7 +67,7 @@ class Assignment {
     const range = { low, high: term.high, isWhole: term.isWhole, step: term.step };
     if (term.domain.kind !== 'text') {
       const count = 4 + term.excluded.length + term.different.length;
-      for (const { holds, needle } of term.parts) if (holds) yield centreOf(String(needle));
+      for (const { holds, needle } of term.parts) if (holds) yield circleCentre(String(needle));
       return yield* valuesWithin(term.domain, range, count);
     }
     const needleOf = (needle: Term) => this.#values.get(rootOf(needle)) as string | undefined;
@@ -113,7 +113,7 @@ class Assignment {
 }
 
 /** The point in the middle of a circle, the only part whose value is not a text. */
-function centreOf(circle: string): string {
+function circleCentre(circle: string): string {
   const [lat, lng] = circle.split(', ');
   return `(${lng},${lat})`;
 }

@@ -399,7 +399,7 @@ export class ComparisonFormulas {
 
   /** `none`: a numeral that no value of the type equals. */
   #elementTerm(side: TermSide, type: ValueType): Term | 'none' | undefined {
-    if (side instanceof Term) return isComparable(side, type) ? side : undefined;
+    if (side instanceof Term) return isComparableTerm(side, type) ? side : undefined;
     const numeral = side.exact ?? String(side.value);
     if (isTo(type)) return isIdText(type, numeral) ? this.#of.rows.named(type.id, numeral).id : 'none';
     const grid = gridOf(type);
@@ -482,7 +482,7 @@ const MOST_POINTS = 16;
 const arePresent = (...terms: readonly Term[]): boolean => terms.every((term) => rootOf(term).isPresent === true);
 
 /** Values of the two types can be equal without being read as the other. */
-function isComparable({ domain, collection }: Term, type: ValueType): boolean {
+function isComparableTerm({ domain, collection }: Term, type: ValueType): boolean {
   if (isTo(type)) return collection === type.id;
   return collection === undefined && (domain.type === type || (domain.kind === 'number' && isNumeric(type)));
 }

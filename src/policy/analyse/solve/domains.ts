@@ -234,7 +234,7 @@ function doublesWithin(range: Range, count: number): readonly number[] {
   const { low, high } = range;
   const found = new Set<number>();
   const add = (value: number): void => {
-    if (Number.isFinite(value) && isWithin(value, range) && found.size < count) found.add(value + 0);
+    if (Number.isFinite(value) && isInRange(value, range) && found.size < count) found.add(value + 0);
   };
   for (const value of wholesWithin({ ...range, isWhole: true }, count)) add(value);
   const [from, to] = [Number(low?.value ?? -Number.MAX_VALUE), Number(high?.value ?? Number.MAX_VALUE)];
@@ -244,7 +244,7 @@ function doublesWithin(range: Range, count: number): readonly number[] {
   return [...found];
 }
 
-export function isWithin(value: Scalar, { low, high }: Range, compare = rank as Domain['compare']): boolean {
+export function isInRange(value: Scalar, { low, high }: Range, compare = rank as Domain['compare']): boolean {
   if (low !== undefined) {
     const order = compare(value, low.value);
     if (order < 0 || (order === 0 && low.strict)) return false;

@@ -3,8 +3,8 @@
 import { elementOf } from '../../scalar-types.ts';
 import { listText } from '../../scalars/list-values.ts';
 import {
-  type BelongsTo,
   type Catalog,
+  type CatalogBelongsTo,
   type CatalogCollection,
   type CatalogField,
   idOf,
@@ -62,7 +62,7 @@ export class Filler {
    * The id of a record that a row may refer to. `around`: the rows that are being made, which end a chain of
    * required references.
    */
-  reference(collection: string, relation: BelongsTo, around: readonly Row[] = []): Scalar {
+  reference(collection: string, relation: CatalogBelongsTo, around: readonly Row[] = []): Scalar {
     const isExclusive = isExclusiveIn(this.#catalog, collection, relation);
     const isFree = (row: Row): boolean => !isExclusive || !this.isTaken(collection, relation.name, row.id);
     const all = this.#rows.get(relation.collection)!;
@@ -103,11 +103,11 @@ export class Filler {
   }
 }
 
-const known = new WeakMap<CatalogField, Scalar | undefined>();
+const knownFillers = new WeakMap<CatalogField, Scalar | undefined>();
 
 function leastValue(field: CatalogField): Scalar | undefined {
-  if (!known.has(field)) known.set(field, leastValues(field, 1)[0]);
-  return known.get(field);
+  if (!knownFillers.has(field)) knownFillers.set(field, leastValues(field, 1)[0]);
+  return knownFillers.get(field);
 }
 
 /** The least values of a field; an enum has no others. */

@@ -2,13 +2,13 @@
 
 import { elementOf, type IdType, isNumeric, isText, isWhole } from '../../scalar-types.ts';
 import {
-  type BelongsTo,
   type Catalog,
+  type CatalogBelongsTo,
   type CatalogField,
+  type CatalogManyToMany,
   ELEMENT_VALUE,
   type HasOne,
   idOf,
-  type ManyToMany,
   type ValueType,
 } from '../../types.ts';
 import { DECIMAL_PLACES, domainOf, isIdText } from './domains.ts';
@@ -25,7 +25,7 @@ interface StoredLink {
   readonly isLinked: boolean;
 }
 /** An element of a list, as a row with one column. */
-interface ListElement {
+interface SolvedElement {
   readonly list: Term;
   readonly row: StoredRow;
 }
@@ -56,7 +56,7 @@ export class Rows implements RowTheory {
   readonly catalog: Catalog;
   readonly #stored = new Map<string, StoredRow[]>();
   readonly links: StoredLink[] = [];
-  readonly elements: ListElement[] = [];
+  readonly elements: SolvedElement[] = [];
   /** Facts with names: roles, lists, tests that are not reasoned about. */
   readonly facts = new Map<string, boolean>();
   /** Follow from what was named so far. The search takes them in turn. */
@@ -303,7 +303,7 @@ export class Rows implements RowTheory {
     });
   }
 
-  #reference(row: RowVariable, relation: BelongsTo): Term {
+  #reference(row: RowVariable, relation: CatalogBelongsTo): Term {
     const term = this.value(this.idType(relation.collection), true)!;
     term.isReference = true;
     this.trail.put(row.columns, relation.name, term);
@@ -402,15 +402,15 @@ export class Rows implements RowTheory {
       () => this.terms.present(term),
     );
 
-  isLinked(relation: ManyToMany, owner: RowVariable, element: StoredRow): Formula {
+  isLinked(relation: CatalogManyToMany, owner: RowVariable, element: StoredRow): Formula {
     return this.#linking(relation, owner, element, true);
   }
 
-  isNotLinked(relation: ManyToMany, owner: RowVariable, element: StoredRow): Formula {
+  isNotLinked(relation: CatalogManyToMany, owner: RowVariable, element: StoredRow): Formula {
     return this.#linking(relation, owner, element, false);
   }
 
-  #linking(relation: ManyToMany, ...[owner, element, isLinked]: [RowVariable, StoredRow, boolean]): Formula {
+  #linking(relation: CatalogManyToMany, ...[owner, element, isLinked]: [RowVariable, StoredRow, boolean]): Formula {
     const link = { relation: relation.linkTable, owner, element };
     return atom(
       () => this.link({ ...link, isLinked }),
@@ -433,7 +433,7 @@ function knownValue(term: Term): unknown {
 export function isExclusiveIn(
   { collections }: Catalog,
   collection: string,
-  relation: BelongsTo & { readonly unique?: boolean },
+  relation: CatalogBelongsTo & { readonly unique?: boolean },
 ): boolean {
   if (relation.unique === true || relation.uniqueWithin !== undefined) return true;
   const others = [...collections.get(relation.collection)!.relations.values()];

@@ -96,7 +96,7 @@ export function isEquivalent(
   return verdict === 'same' ? true : undefined;
 }
 
-export interface Asking {
+export interface SolverQuestion {
   readonly allowedBy: Rules;
   readonly deniedBy: Rules;
   /** Further unions, each of which allows it too. */
@@ -110,7 +110,7 @@ export interface WorldCondition {
   readonly isTrue: boolean;
 }
 /** Every policy of a question. */
-export const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking): Rules => [
+export const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: SolverQuestion): Rules => [
   ...allowedBy,
   ...deniedBy,
   ...alsoAllowedBy.flat(),
@@ -118,7 +118,7 @@ export const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions
 ];
 
 /** The search knows no keys of several columns. A collection that no rule names may have one. */
-function isBeyondSearch({ catalog, collection }: RulesPlace, asking: Asking): boolean {
+function isBeyondSearch({ catalog, collection }: RulesPlace, asking: SolverQuestion): boolean {
   const others = [...catalog.collections.values()].filter((each) => keyOf(each).made !== undefined);
   if (others.length === 0) return false;
   const text = JSON.stringify(policiesOf(asking).map(({ checked }) => checked));
@@ -126,7 +126,7 @@ function isBeyondSearch({ catalog, collection }: RulesPlace, asking: Asking): bo
 }
 
 /** A world that the one union allows and the other denies. */
-export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptions = {}): Found {
+export function findWorld(place: RulesPlace, asking: SolverQuestion, options: SolveOptions = {}): Found {
   const { budget = new Budget(DEFAULT_BUDGET) } = options;
   const { allowedBy, deniedBy } = asking;
   const left = allowedBy.filter((rule) => !deniedBy.some((other) => subsumes(other.checked, rule.checked)));
@@ -153,14 +153,14 @@ interface AttemptOptions extends Omit<Standing, 'action' | 'roles'> {
 
 class SearchAttempt {
   readonly #place: RulesPlace;
-  readonly #asking: Asking;
+  readonly #asking: SolverQuestion;
   readonly #rows: Rows;
   readonly #translation: Translation;
   readonly #subject: Subject;
   readonly #search: Search;
   #world: World | undefined;
 
-  constructor(place: RulesPlace, asking: Asking, { budget, ...given }: AttemptOptions) {
+  constructor(place: RulesPlace, asking: SolverQuestion, { budget, ...given }: AttemptOptions) {
     this.#place = place;
     this.#asking = asking;
     this.#rows = new Rows(place.catalog);
@@ -228,7 +228,7 @@ class SearchAttempt {
 
 /** The predicates decide the world as the question asks. */
 export function isAnswer(
-  { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking,
+  { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: SolverQuestion,
   world: World,
   catalog: Catalog,
 ): boolean {
@@ -247,7 +247,7 @@ function rolesOf({ roles }: Catalog): RoleNames {
 // ---------------------------------------------------------------- the instant of the request
 
 const USUAL_NOW = '2026-03-01T12:00:00.000000Z';
-const DAY = 86_400;
+const DAY_SECONDS = 86_400;
 
 /**
  * Instants that represent all others: where a moved `@now` meets a written instant, just before and after it, and
@@ -268,7 +268,8 @@ function instantsOf(operands: readonly CheckedOperand[], action: Action): readon
   for (const text of written)
     for (const seconds of offsets) {
       const at = addSeconds(text.length === 10 ? `${text}T12:00:00.000000Z` : text, -seconds);
-      for (const by of days ? [-2 * DAY, -DAY, -1, 0, 1, DAY, 2 * DAY] : [-1, 0, 1]) points.add(addSeconds(at, by));
+      for (const by of days ? [-2 * DAY_SECONDS, -DAY_SECONDS, -1, 0, 1, DAY_SECONDS, 2 * DAY_SECONDS] : [-1, 0, 1])
+        points.add(addSeconds(at, by));
     }
   return [USUAL_NOW, ...pointsBetween([...points].toSorted())];
 }
@@ -282,7 +283,7 @@ const INSTANT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\.\d{6}Z)?$/;
 function pointsBetween(points: readonly string[]): readonly string[] {
   return points.flatMap((point, i) => {
     const next = points[i + 1];
-    if (next === undefined) return [point, addSeconds(point, 400 * DAY)];
-    return [...(i === 0 ? [addSeconds(point, -400 * DAY)] : []), point, instantBetween(point, next)];
+    if (next === undefined) return [point, addSeconds(point, 400 * DAY_SECONDS)];
+    return [...(i === 0 ? [addSeconds(point, -400 * DAY_SECONDS)] : []), point, instantBetween(point, next)];
   });
 }

@@ -3,8 +3,8 @@
  * parts of texts. A contradiction is found here or not at all, but is never wrong.
  */
 import type { Scalar } from '../../values.ts';
-import { type DomainBound, isEmptyRange, isWithin, valuesWithin } from './domains.ts';
-import { contradictParts, implies, lengthOf, meetsPart } from './text-parts.ts';
+import { type DomainBound, isEmptyRange, isInRange, valuesWithin } from './domains.ts';
+import { contradictParts, implies, lengthInCodePoints, meetsPart } from './text-parts.ts';
 import type { Trail } from './trail.ts';
 import { BLANK, type LengthLimits, rootOf, type StoredRow, Term, type TextPart } from './variables.ts';
 
@@ -254,7 +254,7 @@ export class Terms {
   /** Everything that is known of the term allows the value; other terms aside. */
   fits(root: Term, value: Scalar): boolean {
     if (root.value !== undefined && root.value !== value) return false;
-    if (root.excluded.includes(value) || !isWithin(value, root, (a, b) => root.domain.compare(a, b))) return false;
+    if (root.excluded.includes(value) || !isInRange(value, root, (a, b) => root.domain.compare(a, b))) return false;
     if (root.isWhole && !Number.isSafeInteger(value)) return false;
     if (root.step > 1n && root.domain.ladder !== undefined && root.domain.ladder.rung(value) % root.step !== 0n)
       return false;
@@ -315,7 +315,7 @@ function singleOf(root: Term): Scalar | undefined {
 }
 
 const isWithinLength = (text: string, { min = 0, max = Number.POSITIVE_INFINITY }: LengthLimits): boolean => {
-  const length = lengthOf(text);
+  const length = lengthInCodePoints(text);
   return length >= min && length <= max;
 };
 

@@ -7,7 +7,7 @@ import type { DomainBound } from './domains.ts';
 import { BLANK, type LengthLimits, type Term, type TextPart } from './variables.ts';
 
 /** In code points. */
-export const lengthOf = (text: string): number => {
+export const lengthInCodePoints = (text: string): number => {
   let length = 0;
   for (const _ of text) length++;
   return length;
@@ -44,7 +44,7 @@ export function contradictParts({ parts, limits, low, high }: TextFacts): boolea
   const prefixes = has.filter(isPrefix).map(({ needle }) => needle);
   const suffixes = has.filter(isSuffix).map(({ needle }) => needle);
   const longest = has.map(({ needle, op }) =>
-    op === BLANK || isFolded({ op, holds: true, needle }) ? 0 : lengthOf(needle),
+    op === BLANK || isFolded({ op, holds: true, needle }) ? 0 : lengthInCodePoints(needle),
   );
   if (Math.max(0, ...longest) > (limits.max ?? Number.POSITIVE_INFINITY)) return true;
   if (!areNested(prefixes, (a, b) => a.startsWith(b)) || !areNested(suffixes, (a, b) => a.endsWith(b))) return true;
@@ -103,7 +103,7 @@ export function* textsWith(wanted: WantedText, needleOf: (term: Term) => string 
     for (let overlap = Math.min(from.length, suffix.length); overlap > 0 && middle === ''; overlap--)
       if (from.endsWith(suffix.slice(0, overlap))) yield from + suffix.slice(overlap);
     for (const filler of FILLERS) {
-      const padding = 'a'.repeat(Math.max(0, (limits.min ?? 0) - lengthOf(from + middle + filler + suffix)));
+      const padding = 'a'.repeat(Math.max(0, (limits.min ?? 0) - lengthInCodePoints(from + middle + filler + suffix)));
       yield from + middle + filler + padding + suffix;
       if (filler !== '' && middle !== '') yield from + filler + middle + padding + suffix;
     }

@@ -13,7 +13,7 @@ import {
   type Member,
   MOST_ANCESTORS,
   type RequestOperand,
-  type Scope,
+  type RowScope,
   type ToManyPath,
   type ToOneStep,
 } from '../../types.ts';
@@ -101,7 +101,7 @@ export class Translation implements Paths {
   // -------------------------------------------------------------- paths
 
   /** The row of a scope; `absent` where there is none. `isRead`: more than its id. */
-  start(scope: Scope, names: Names, walk: Walk): Formula {
+  start(scope: RowScope, names: Names, walk: Walk): Formula {
     switch (scope.kind) {
       case 'record':
         return walk.then(names.record);

@@ -150,7 +150,7 @@ class WorldBuilder {
       const [last, ...above] = part.part!.keys.toReversed();
       let at = value;
       for (const key of above.toReversed()) {
-        if (!isObject(at[key])) at[key] = {};
+        if (!isObjectValue(at[key])) at[key] = {};
         at = at[key] as Record<string, unknown>;
       }
       at[last!] = read;
@@ -242,7 +242,7 @@ class WorldBuilder {
     const inJson = (name: string, value: unknown): unknown => {
       const type = fields.get(name)?.type ?? { id: '' };
       if (typeof value === 'string' && elementOf(type) !== undefined) return listElements(value);
-      return jsonOf(value, scalarOf(type).sqlType);
+      return jsonForType(value, scalarOf(type).sqlType);
     };
     // The service takes no times of a body.
     const ignored = [...body].filter(([name, term]) => STAMPS.includes(name) && rootOf(term).isPresent === true);
@@ -276,7 +276,7 @@ class WorldBuilder {
         ? [elements, ...(elements.length === 1 ? elements : [])]
         : present.length === 0
           ? [undefined]
-          : present.map((view) => textOf(this.#valueOf(view.term)!, view.operand.type));
+          : present.map((view) => textOfScalar(this.#valueOf(view.term)!, view.operand.type));
     const reads = (text: TriedQuery[string] | undefined): boolean =>
       views.every(({ operand, term }) => {
         const wanted = rootOf(term).isPresent === undefined ? null : this.#valueOf(term);
@@ -291,12 +291,12 @@ class WorldBuilder {
     const isPresent = this.#rows.facts.get(`list present ${key}`);
     if (isPresent !== true) return undefined;
     const isWhole = this.#rows.facts.get(`list whole ${key}`) !== false;
-    const texts = [...new Set(members.map((term) => textOf(this.#valueOf(term)!, operand.type)))];
+    const texts = [...new Set(members.map((term) => textOfScalar(this.#valueOf(term)!, operand.type)))];
     if (texts.length === 0) {
       const taken = new Set(others.map((term) => this.#valueOf(term)));
       const free = this.#freshValues(operand, others).find((value) => !taken.has(value));
       if (free === undefined) return null;
-      texts.push(textOf(free, operand.type));
+      texts.push(textOfScalar(free, operand.type));
     }
     return isWhole ? texts : [...texts, UNREADABLE_TEXT];
   }
@@ -310,7 +310,7 @@ class WorldBuilder {
   }
 }
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+const isObjectValue = (value: unknown): boolean => typeof value === 'object' && value !== null;
 /** The number of an id that no row of a world has. */
 const FIRST_FRESH = 5000;
 /** No schema is likely to name it. */
@@ -322,8 +322,8 @@ const KEY_ID = '019b7000-0000-7000-8000-fffffffffffe';
 const UNREADABLE_TEXT = '\0';
 
 /** Bytes are in base64 outside of a record. */
-const jsonOf = (value: unknown, sqlType: string): unknown =>
+const jsonForType = (value: unknown, sqlType: string): unknown =>
   sqlType === 'bytea' && typeof value === 'string' ? base64OfBytes(value) : value;
 
-const textOf = (value: Scalar, type: QueryView['operand']['type']): string =>
-  String(jsonOf(value, scalarOf(type).sqlType));
+const textOfScalar = (value: Scalar, type: QueryView['operand']['type']): string =>
+  String(jsonForType(value, scalarOf(type).sqlType));

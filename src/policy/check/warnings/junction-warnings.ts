@@ -5,7 +5,7 @@
 import type { Fix } from '../../../../grammar/policy-error.ts';
 import type { Span } from '../../../../grammar/syntax.ts';
 import { lexer, Word } from '../../../../grammar/tokens.ts';
-import { canonical, keyOf } from '../../analyse/canonical.ts';
+import { canonical, canonicalKey } from '../../analyse/canonical.ts';
 import { ImplicationProof } from '../../analyse/subsumes.ts';
 import { equalityOf, isMember, OPERATORS } from '../../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../../types.ts';
@@ -194,7 +194,7 @@ function renameVariable(text: string, from: string, to: string): string | undefi
 
 /** They range over the same elements, and do not ask for two values of one column. */
 function mayBeOneElement(a: CheckedQuantified, b: CheckedQuantified): boolean {
-  if (keyOf(a.path) !== keyOf(b.path)) return false;
+  if (canonicalKey(a.path) !== canonicalKey(b.path)) return false;
   const [some, others] = [equalitiesIn(a), equalitiesIn(b)];
   return ![...some].some(([column, value]) => others.has(column) && others.get(column) !== value);
 }
@@ -208,7 +208,7 @@ function equalitiesIn({ variable, condition }: CheckedQuantified): ReadonlyMap<s
     items.flatMap((item) => {
       if (item.kind !== 'compare' || !isMember(OPERATORS[item.op])) return [];
       const [own, other] = isOfElement(item.left) ? [item.left, item.right] : [item.right, item.left];
-      return isOfElement(own) ? [[keyOf(own), keyOf(other)] as const] : [];
+      return isOfElement(own) ? [[canonicalKey(own), canonicalKey(other)] as const] : [];
     }),
   );
 }

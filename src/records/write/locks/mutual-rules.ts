@@ -4,7 +4,7 @@
  * referred to is one place with the records that refer to it.
  */
 import { memoizedBy } from '../../../memoized.ts';
-import type { Checked, Scope, ToManyPath, ToOneStep } from '../../../policy/types.ts';
+import type { Checked, RowScope, ToManyPath, ToOneStep } from '../../../policy/types.ts';
 import { allOperandsOf, operandsOf, ownMemberOf, partsOf } from '../../../policy/visit.ts';
 import type { BelongsTo, Collection, Schema } from '../../../schema/model/model.ts';
 
@@ -110,11 +110,11 @@ const membersOfElements = (condition: Checked, collection: string): readonly (st
       : [],
   );
 
-const isOfWrittenRecord = ({ kind }: Scope): boolean => kind === 'record' || kind === 'next';
+const isOfWrittenRecord = ({ kind }: RowScope): boolean => kind === 'record' || kind === 'next';
 
 /** A value, or records, that a rule reads at the end of some steps. */
 interface RuleRead {
-  readonly scope: Scope;
+  readonly scope: RowScope;
   readonly steps: readonly ToOneStep[];
   /** The member after the steps; undefined: the id. */
   readonly member: string | undefined;

@@ -65,14 +65,14 @@ export function setsPlace(store: Store, { collection, data }: WantedValues): boo
 export function withMadeReferences({ relations }: Collection, data: Data, values: SetValues): Data {
   const made = [...relations.values()].flatMap((relation) =>
     relation.kind === 'belongs_to' && relation.columns !== undefined
-      ? valuesIn(values, relation).map((value) => [relation.name, value] as const)
+      ? valuesOfMember(values, relation).map((value) => [relation.name, value] as const)
       : [],
   );
   return made.length === 0 ? data : { ...data, ...Object.fromEntries(made) };
 }
 
 type SetValues = readonly Pick<ColumnValue, 'column' | 'value'>[];
-const valuesIn = (values: SetValues, member: KeyMember): readonly ColumnValue['value'][] =>
+const valuesOfMember = (values: SetValues, member: KeyMember): readonly ColumnValue['value'][] =>
   values.filter(({ column }) => column === member.column).map(({ value }) => value);
 
 /** Every create needs the locks of its places. */
@@ -130,7 +130,7 @@ export const placedData = (schema: Schema, collection: Collection, cells: readon
 /** Locks the places of a record that is to be created; undefined: it is in none. @param values with the defaults */
 export function turnOfNew(schema: Schema, { data, ...wanted }: WantedValues, values: SetValues): Sql | undefined {
   const placed = placeMembers(schema, wanted.collection).flatMap((member) =>
-    valuesIn(values, member).map((value) => [member.name, value] as const),
+    valuesOfMember(values, member).map((value) => [member.name, value] as const),
   );
   return locksOf(schema, [{ ...wanted, data: { ...data, ...Object.fromEntries(placed) } }]);
 }

@@ -25,14 +25,14 @@ export const requestEmailChange = route({
   answers: { 202: { description: 'Accepted, whether or not the new address has an account.' } },
   problems: ['invalid_credentials', 'not_found', 'rate_limited'],
   async handle(ctx, app, { email: newEmail, password: given, code }) {
-    const request = { email: newEmail, proof: proofOf(given, code), client: clientOf(ctx) };
+    const request = { email: newEmail, proof: changeProof(given, code), client: clientOf(ctx) };
     await app.auth.emailChange.request(callerOf(ctx), request);
     ctx.body = null;
     ctx.status = 202;
   },
 });
 
-function proofOf(given: string | undefined, code: string | undefined) {
+function changeProof(given: string | undefined, code: string | undefined) {
   if (given !== undefined && code === undefined) return { password: given };
   if (given === undefined && code !== undefined) return { code };
   const detail = 'expected `password` or `code`, one of them';

@@ -2,7 +2,7 @@ import { callerOf } from '../../../http/gate.ts';
 import { clientOf } from '../../../http/request.ts';
 import { route } from '../../define-route.ts';
 import { jsonBody } from '../../json-body.ts';
-import { code } from './proof.ts';
+import { proofCode } from './proof.ts';
 import { recoveryAnswer } from './recovery-answer.ts';
 
 export const renewRecoveryCodes = route({
@@ -12,7 +12,7 @@ export const renewRecoveryCodes = route({
   id: 'renew_recovery_codes',
   summary: 'Make ten new recovery codes',
   description: 'The codes before them work no longer.',
-  body: jsonBody({ code }),
+  body: jsonBody({ code: proofCode }),
   answers: { 200: recoveryAnswer },
   problems: ['invalid_credentials', 'rate_limited'],
   async handle(ctx, app, body) {

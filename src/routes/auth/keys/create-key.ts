@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { route } from '../../define-route.ts';
 import { jsonBody, withExample } from '../../json-body.ts';
 import {
-  actorOf,
   addresses,
   expiresAt,
   issuedKey,
+  keyActorOf,
   keyLimit,
   keyName,
   keyRoles,
@@ -41,7 +41,7 @@ export const createKey = route({
   answers: { 201: issuedKey('The key, and its secret.') },
   problems: ['too_many'],
   async handle(ctx, app, body) {
-    sendSecret(ctx, await app.auth.apiKeys.create(body, actorOf(ctx)));
+    sendSecret(ctx, await app.auth.apiKeys.create(body, keyActorOf(ctx)));
     ctx.status = 201;
   },
 });

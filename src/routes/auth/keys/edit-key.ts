@@ -1,7 +1,7 @@
 import { route } from '../../define-route.ts';
 import { jsonBody } from '../../json-body.ts';
-import { idOf } from '../../records/request.ts';
-import { actorOf, expiresAt, keyLimit, keyName, shownKey } from './key-answers.ts';
+import { idInPath } from '../../records/request.ts';
+import { expiresAt, keyActorOf, keyLimit, keyName, shownKey } from './key-answers.ts';
 
 export const editKey = route({
   method: 'PATCH',
@@ -14,6 +14,6 @@ export const editKey = route({
   answers: { 200: shownKey('The key after the change.') },
   problems: ['not_found'],
   async handle(ctx, app, body) {
-    ctx.body = { data: await app.auth.apiKeys.edit(idOf(ctx), body, actorOf(ctx)) };
+    ctx.body = { data: await app.auth.apiKeys.edit(idInPath(ctx), body, keyActorOf(ctx)) };
   },
 });

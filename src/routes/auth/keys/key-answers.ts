@@ -54,7 +54,7 @@ export const issuedKey = (description: string): RouteAnswer => ({
     object({ data: apiKey(scope), secret: { ...TEXT, description: 'The key; it is shown this once.' } }),
 });
 
-export const actorOf = (ctx: Context): KeyActor => ({ caller: callerOf(ctx), client: clientOf(ctx) });
+export const keyActorOf = (ctx: Context): KeyActor => ({ caller: callerOf(ctx), client: clientOf(ctx) });
 
 /** No cache keeps the secret. */
 export function sendSecret(ctx: Context, { data, secret }: IssuedKey): void {

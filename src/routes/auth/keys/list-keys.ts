@@ -1,6 +1,6 @@
 import { object } from '../../../describe/operation.ts';
 import { route } from '../../define-route.ts';
-import { actorOf, apiKey } from './key-answers.ts';
+import { apiKey, keyActorOf } from './key-answers.ts';
 
 export const listKeys = route({
   method: 'GET',
@@ -16,6 +16,6 @@ export const listKeys = route({
   },
   problems: [],
   async handle(ctx, app) {
-    ctx.body = { data: await app.auth.apiKeys.list(actorOf(ctx)) };
+    ctx.body = { data: await app.auth.apiKeys.list(keyActorOf(ctx)) };
   },
 });

@@ -1,6 +1,6 @@
 import { route } from '../../define-route.ts';
-import { idOf } from '../../records/request.ts';
-import { actorOf, shownKey } from './key-answers.ts';
+import { idInPath } from '../../records/request.ts';
+import { keyActorOf, shownKey } from './key-answers.ts';
 
 export const readKey = route({
   method: 'GET',
@@ -11,6 +11,6 @@ export const readKey = route({
   answers: { 200: shownKey('The key, without its secret.') },
   problems: ['not_found'],
   async handle(ctx, app) {
-    ctx.body = { data: await app.auth.apiKeys.read(idOf(ctx), actorOf(ctx)) };
+    ctx.body = { data: await app.auth.apiKeys.read(idInPath(ctx), keyActorOf(ctx)) };
   },
 });

@@ -1,6 +1,6 @@
 import { route } from '../../define-route.ts';
-import { idOf } from '../../records/request.ts';
-import { actorOf } from './key-answers.ts';
+import { idInPath } from '../../records/request.ts';
+import { keyActorOf } from './key-answers.ts';
 
 export const revokeKey = route({
   method: 'DELETE',
@@ -12,7 +12,7 @@ export const revokeKey = route({
   answers: { 204: { description: 'Revoked.' } },
   problems: ['not_found'],
   async handle(ctx, app) {
-    await app.auth.apiKeys.revoke(idOf(ctx), actorOf(ctx));
+    await app.auth.apiKeys.revoke(idInPath(ctx), keyActorOf(ctx));
     ctx.status = 204;
   },
 });

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { MOST_OVERLAP } from '../../../auth/api-keys/key-requests.ts';
 import { route } from '../../define-route.ts';
 import { jsonBody } from '../../json-body.ts';
-import { idOf } from '../../records/request.ts';
-import { actorOf, issuedKey, sendSecret } from './key-answers.ts';
+import { idInPath } from '../../records/request.ts';
+import { issuedKey, keyActorOf, sendSecret } from './key-answers.ts';
 
 const EXPECTED_SECONDS = `expected seconds from 0 to ${MOST_OVERLAP}`;
 
@@ -20,6 +20,6 @@ export const rotateKey = route({
   answers: { 200: issuedKey('The key, and its new secret.') },
   problems: ['not_found'],
   async handle(ctx, app, { overlap = 0 }) {
-    sendSecret(ctx, await app.auth.apiKeys.rotate(idOf(ctx), overlap, actorOf(ctx)));
+    sendSecret(ctx, await app.auth.apiKeys.rotate(idInPath(ctx), overlap, keyActorOf(ctx)));
   },
 });

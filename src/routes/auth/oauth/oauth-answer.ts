@@ -33,12 +33,12 @@ export const FINISH_PROBLEMS: readonly ProblemCode[] = [
   'not_found',
 ];
 
-interface ProviderAnswer {
+interface CallbackAnswer {
   readonly query: ReadonlyMap<string, string>;
   readonly isPosted: boolean;
 }
 
-export async function finishSignIn(ctx: Context, app: App, answer: ProviderAnswer): Promise<void> {
+export async function finishSignIn(ctx: Context, app: App, answer: CallbackAnswer): Promise<void> {
   const cookie = ctx.cookies.get(FLOW_COOKIE);
   setCookie(ctx, app, { name: FLOW_COOKIE, value: '', maxAge: 0 });
   ctx.set('Cache-Control', 'no-store');

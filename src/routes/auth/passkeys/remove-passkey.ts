@@ -1,7 +1,7 @@
 import { callerOf } from '../../../http/gate.ts';
 import { clientOf } from '../../../http/request.ts';
 import { route } from '../../define-route.ts';
-import { idOf } from '../../records/request.ts';
+import { idInPath } from '../../records/request.ts';
 
 export const removePasskey = route({
   method: 'DELETE',
@@ -13,7 +13,7 @@ export const removePasskey = route({
   answers: { 204: { description: 'Removed.' } },
   problems: ['last_credential', 'not_found'],
   async handle(ctx, app) {
-    await app.auth.passkeys.remove(callerOf(ctx), idOf(ctx), clientOf(ctx));
+    await app.auth.passkeys.remove(callerOf(ctx), idInPath(ctx), clientOf(ctx));
     ctx.status = 204;
   },
 });

@@ -1,7 +1,7 @@
 import { callerOf } from '../../../http/gate.ts';
 import { route } from '../../define-route.ts';
 import { jsonBody } from '../../json-body.ts';
-import { idOf } from '../../records/request.ts';
+import { idInPath } from '../../records/request.ts';
 import { passkeyAnswer, passkeyName } from './passkey-shapes.ts';
 
 export const renamePasskey = route({
@@ -14,6 +14,6 @@ export const renamePasskey = route({
   answers: { 200: passkeyAnswer('The passkey.') },
   problems: ['not_found'],
   async handle(ctx, app, body) {
-    ctx.body = { data: await app.auth.passkeys.rename(callerOf(ctx), idOf(ctx), body.name) };
+    ctx.body = { data: await app.auth.passkeys.rename(callerOf(ctx), idInPath(ctx), body.name) };
   },
 });

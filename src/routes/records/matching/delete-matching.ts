@@ -2,7 +2,7 @@ import { tenantProblems, triggerProblems } from '../../../describe/collection-sc
 import { matchingAnswer, matchingBody } from '../../../describe/query-schemas.ts';
 import { route } from '../../define-route.ts';
 import { idempotencyParameter } from '../idempotent.ts';
-import { writeMatching } from './matching-request.ts';
+import { answerMatching } from './matching-request.ts';
 
 export const deleteMatching = route({
   method: 'POST',
@@ -24,5 +24,5 @@ export const deleteMatching = route({
     tenantProblems,
     triggerProblems,
   ],
-  handle: writeMatching,
+  handle: answerMatching,
 });

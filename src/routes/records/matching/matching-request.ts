@@ -5,7 +5,7 @@ import { admissionOf, admitOf } from '../../../http/gate.ts';
 import { addError, type ErrorDetail, Problem } from '../../../problem.ts';
 import type { AnswerToKeep } from '../../../records/idempotency.ts';
 import { type Data, isObject } from '../../../records/write/input.ts';
-import type { MatchingOutcome, MatchingWrite } from '../../../records/write/matching.ts';
+import type { MatchedWrites, MatchingWrite } from '../../../records/write/matching.ts';
 import { keyKindOf } from '../../../schema/fields/index.ts';
 import { WRITE_LIMIT } from '../../../schema/model/list-parameters.ts';
 import type { Collection, Schema } from '../../../schema/model/model.ts';
@@ -47,7 +47,7 @@ interface MatchingPlace {
 }
 
 /** Writes, and answers once under an idempotency key. */
-export async function writeMatching(ctx: Context, app: App, body: unknown): Promise<void> {
+export async function answerMatching(ctx: Context, app: App, body: unknown): Promise<void> {
   const admission = admissionOf(ctx);
   const { collection, caller } = admission;
   const takesData = ctx.path.endsWith('/update');
@@ -72,7 +72,7 @@ export async function writeMatching(ctx: Context, app: App, body: unknown): Prom
 const toKeep = (answer: Answer): AnswerToKeep => ({ answer, outline: answer, records: [] });
 
 /** Throws `forbidden`, which undoes all. */
-function answerOf({ matched, changed, refused, isRefused }: MatchingOutcome, collection: Collection): Answer {
+function answerOf({ matched, changed, refused, isRefused }: MatchedWrites, collection: Collection): Answer {
   if (isRefused) {
     const errors: ErrorDetail[] = [];
     for (const { id, reason } of refused) {

@@ -9,7 +9,7 @@ import {
 import { matchingAnswer, matchingBody } from '../../../describe/query-schemas.ts';
 import { route } from '../../define-route.ts';
 import { idempotencyParameter } from '../idempotent.ts';
-import { writeMatching } from './matching-request.ts';
+import { answerMatching } from './matching-request.ts';
 
 export const updateMatching = route({
   method: 'POST',
@@ -33,5 +33,5 @@ export const updateMatching = route({
     adminProblems,
     transitionProblems,
   ],
-  handle: writeMatching,
+  handle: answerMatching,
 });

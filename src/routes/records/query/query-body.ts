@@ -16,7 +16,7 @@ import { type IntRange, MOST_SORTS } from '../../../schema/model/list-parameters
 import type { Collection, Schema } from '../../../schema/model/model.ts';
 import type { Pointer, QueryErrors } from './query-errors.ts';
 
-export interface Keyed {
+export interface KeyedBody {
   readonly body: Data;
   readonly path: Pointer;
 }
@@ -44,7 +44,7 @@ export class QueryBody {
   readonly #errors: QueryErrors;
   #readParams: { readonly params: Params | undefined } | undefined;
 
-  constructor({ body, path }: Keyed, { schema, collection, errors }: QueryPlace) {
+  constructor({ body, path }: KeyedBody, { schema, collection, errors }: QueryPlace) {
     this.#body = body;
     this.#path = path;
     this.#schema = schema;

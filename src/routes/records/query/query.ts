@@ -22,7 +22,7 @@ export const queryRecords = route({
   answers: { 200: { description: 'A page of records.', shape: queryPage } },
   problems: ['filter_invalid', 'invalid_cursor', 'query_too_expensive', tenantProblems],
   async handle(ctx, app, body) {
-    const { admission, schema, records } = placeOf(ctx, app, body);
+    const { admission, schema, records } = queryPlace(ctx, app, body);
     const request = queryRequestOf(body, schema, admission.collection);
     const found = await records.list(admission.access(), request);
     const { json, hasMore, nextCursor = null, total, totalIsEstimate } = found;
@@ -39,7 +39,7 @@ export const queryRecords = route({
 });
 
 /** Living records, or with `deleted` the deleted ones, under the rules for `restore`. */
-function placeOf(ctx: Context, app: App, body: unknown) {
+function queryPlace(ctx: Context, app: App, body: unknown) {
   const admission = admissionOf(ctx);
   if (!isObject(body) || body.deleted !== true) return { admission, schema: app.schema, records: app.records };
   const { name } = admission.collection;

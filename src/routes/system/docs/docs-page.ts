@@ -24,7 +24,7 @@ interface DocumentedOperation {
   readonly operation: ShownOperation;
 }
 
-const METHODS = ['get', 'head', 'post', 'put', 'patch', 'delete'];
+const SHOWN_METHODS = ['get', 'head', 'post', 'put', 'patch', 'delete'];
 
 export function renderDocs(document: ApiDocument): string {
   const { title, version, description } = document.info;
@@ -51,7 +51,7 @@ export function renderDocs(document: ApiDocument): string {
 
 function operationsOf({ paths }: ApiDocument): readonly DocumentedOperation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
-    METHODS.filter((method) => Object.hasOwn(item, method)).map((method) => ({
+    SHOWN_METHODS.filter((method) => Object.hasOwn(item, method)).map((method) => ({
       path,
       method,
       operation: item[method] as ShownOperation,

@@ -1,7 +1,7 @@
 /** `/docs` and its two static files. */
 import { readFileSync } from 'node:fs';
 import type { ApiDocument } from '../../../describe/api-document.ts';
-import { type Operation, TEXT } from '../../../describe/operation.ts';
+import { type RouteOperation, TEXT } from '../../../describe/operation.ts';
 import { StaticText } from '../../../http/answer/static-text.ts';
 import { memoizedBy } from '../../../memoized.ts';
 import { type DescribedRoute, route } from '../../define-route.ts';
@@ -41,7 +41,7 @@ export const docs = route({
   },
 });
 
-interface StaticFile extends Pick<Operation, 'id' | 'summary'> {
+interface StaticFile extends Pick<RouteOperation, 'id' | 'summary'> {
   readonly name: string;
   readonly type: string;
 }

@@ -1,5 +1,5 @@
 /** `history: true`: each change of a record is kept, with who made it, and what was before and after. */
-import type { Path, Report } from '../../file/issue.ts';
+import type { DocumentPath, Report } from '../../file/issue.ts';
 import type { CollectionShape } from '../../file/shape.ts';
 import { secondsOf } from '../../file/units.ts';
 import { type LoggedTable, ReachedTables } from '../logged-tables.ts';
@@ -12,7 +12,7 @@ export const COLUMNS_OF_A_CALL = 40;
 
 interface HistoryDeclaration {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly kind: Collection['kind'];
   readonly table: string;
 }

@@ -4,11 +4,11 @@
  * related record is found by its id alone, and over none, `all` and `none` are true.
  */
 import { memoizedBy } from '../../../memoized.ts';
-import { type CheckedPolicy, type CompileOptions, compileChecked } from '../../../policy/compile.ts';
+import { type CheckedPolicy, compileChecked, type EmitOptions } from '../../../policy/compile.ts';
 import {
   type Action,
-  type BelongsTo,
   type Catalog,
+  type CatalogBelongsTo,
   type CatalogField,
   type Checked,
   type CheckedOperand,
@@ -40,7 +40,7 @@ const LEAST_IDS = {
 } as const satisfies Record<string, ComparedWithAll>;
 
 /** A rule for living records. */
-export function compileRule(rule: CheckedPolicy, options?: CompileOptions): Policy {
+export function compileRule(rule: CheckedPolicy, options?: EmitOptions): Policy {
   const checked = new SafeRule(rule).of(rule.checked);
   return { ...compileChecked({ ...rule, checked }, options), checked: rule.checked };
 }
@@ -154,7 +154,7 @@ class SafeRule {
     if (!path.steps.some((step) => this.#mayLose(step))) return path;
     const steps = path.steps.map(
       (step): ToOneStep =>
-        this.#mayLose(step) ? { ...step, relation: { ...step.relation, required: false } as BelongsTo } : step,
+        this.#mayLose(step) ? { ...step, relation: { ...step.relation, required: false } as CatalogBelongsTo } : step,
     );
     return { ...path, steps };
   }

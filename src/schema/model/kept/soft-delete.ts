@@ -1,6 +1,6 @@
 /** `soft_delete: true`: a table beside that of a collection keeps its deleted records, as they were. */
 import type { Catalog, Policy } from '../../../policy/types.ts';
-import type { Path, Report } from '../../file/issue.ts';
+import type { DocumentPath, Report } from '../../file/issue.ts';
 import type { CollectionShape } from '../../file/shape.ts';
 import { fieldOf } from '../built-in.ts';
 import type { Collection, Field, Schema, SoftDelete } from '../model.ts';
@@ -13,7 +13,7 @@ const DELETED_AT_FIELD: Field = fieldOf({ name: DELETED_AT, type: 'datetime', re
 
 interface SoftDeleteDeclaration {
   readonly shape: CollectionShape;
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly kind: Collection['kind'];
   readonly table: string;
 }

@@ -1,5 +1,5 @@
 /** The providers of sign-in. */
-import type { Path } from '../../file/issue.ts';
+import type { DocumentPath } from '../../file/issue.ts';
 import type { SchemaFile } from '../../file/shape.ts';
 import type { OAuthProvider } from '../model.ts';
 import { nameIssue } from '../names.ts';
@@ -13,7 +13,7 @@ export function readOAuth({ oauth = {} }: SchemaFile, settings: Settings): Reado
     if (issue !== undefined) settings.report({ ...issue, path, at: 'key' });
     const clientSecret = secretOf(shape, path, settings);
     checkIssuer(shape, path, settings);
-    checkAppleKey(shape, path, settings);
+    checkAppleMembers(shape, path, settings);
     if (issue !== undefined) continue;
     providers.set(name, {
       name,
@@ -33,7 +33,11 @@ export function readOAuth({ oauth = {} }: SchemaFile, settings: Settings): Reado
 
 type ProviderShape = NonNullable<SchemaFile['oauth']>[string];
 
-function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Path, { report, env }: Settings): string {
+function secretOf(
+  { client_secret, client_secret_env }: ProviderShape,
+  path: DocumentPath,
+  { report, env }: Settings,
+): string {
   if ((client_secret === undefined) === (client_secret_env === undefined)) {
     const message =
       'expected either `client_secret`, or `client_secret_env` with the name of the variable that holds it';
@@ -53,7 +57,7 @@ function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Pat
 
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-function checkIssuer({ issuer, preset }: ProviderShape, path: Path, { report }: Settings): void {
+function checkIssuer({ issuer, preset }: ProviderShape, path: DocumentPath, { report }: Settings): void {
   if (issuer === undefined && preset === undefined) {
     report({ code: 'oauth_issuer', message: 'expected `issuer` or `preset`', path, at: 'key' });
   }
@@ -68,7 +72,7 @@ function checkIssuer({ issuer, preset }: ProviderShape, path: Path, { report }: 
 }
 
 /** Apple has no secret, but a key that signs one. */
-function checkAppleKey({ preset, team_id, key_id }: ProviderShape, path: Path, { report }: Settings): void {
+function checkAppleMembers({ preset, team_id, key_id }: ProviderShape, path: DocumentPath, { report }: Settings): void {
   const isApple = preset === 'apple';
   for (const [key, value] of [
     ['team_id', team_id],

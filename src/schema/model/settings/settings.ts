@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { nearest } from '../../../../grammar/suggest.ts';
 import { UTC } from '../../../policy/values.ts';
-import type { Path, Report } from '../../file/issue.ts';
+import type { DocumentPath, Report } from '../../file/issue.ts';
 import type { SchemaFile } from '../../file/shape.ts';
-import { bytesOf, rateOf, secondsOf } from '../../file/units.ts';
+import { rateOf, secondsOf, sizeInBytes } from '../../file/units.ts';
 import type { Limits, Role, Schema, Uploads } from '../model.ts';
 import { nameIssue } from '../names.ts';
 import { DEFAULT_FEED_STREAMS, DEFAULT_LIMITS, DEFAULT_SESSIONS, DEFAULT_UPLOADS, MOST_BODY } from './defaults.ts';
@@ -27,8 +27,8 @@ type RoleShape = {
 
 export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyMap<string, Role> {
   const shapes = new Map<string, RoleShape>();
-  const paths = new Map<string, Path>();
-  const entries: readonly (readonly [string, RoleShape, Path])[] = Array.isArray(roles)
+  const paths = new Map<string, DocumentPath>();
+  const entries: readonly (readonly [string, RoleShape, DocumentPath])[] = Array.isArray(roles)
     ? roles.map((name, i) => [name, {}, ['roles', i]] as const)
     : Object.entries(roles).map(([name, shape]) => [name, shape ?? {}, ['roles', name]] as const);
   for (const [name, shape, path] of entries) {
@@ -43,7 +43,7 @@ export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyM
     }
   }
   if (!shapes.has(ADMIN)) shapes.set(ADMIN, {});
-  const known = (names: readonly string[] | undefined, path: Path): readonly string[] =>
+  const known = (names: readonly string[] | undefined, path: DocumentPath): readonly string[] =>
     (names ?? []).filter((name, i) => knownRole(name, { path: [...path, i], roles: shapes, report }));
   const read = new Map<string, RoleShape>();
   for (const [name, { assigns, includes }] of shapes) {
@@ -78,7 +78,7 @@ function closure(name: string, roles: ReadonlyMap<string, RoleShape>): readonly 
 }
 
 export interface RolePlace {
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly roles: ReadonlyMap<string, unknown>;
   readonly report: Report;
 }
@@ -166,7 +166,7 @@ export function readSessions({ sessions }: SchemaFile, { report }: Settings): Sc
 
 export function readLimits({ limits }: SchemaFile, { report }: Settings): Limits {
   const given = { ...DEFAULT_LIMITS, ...limits };
-  if (bytesOf(given.body) > bytesOf(MOST_BODY)) {
+  if (sizeInBytes(given.body) > sizeInBytes(MOST_BODY)) {
     const message = `a JSON body is in memory as a whole; expected at most ${MOST_BODY}, got ${given.body}`;
     report({ code: 'invalid_limits', message, path: ['limits', 'body'], replacement: MOST_BODY });
   }
@@ -177,8 +177,8 @@ export function readLimits({ limits }: SchemaFile, { report }: Settings): Limits
     refresh: rateOf(given.refresh),
     reset: rateOf(given.reset),
     guest: rateOf(given.guest),
-    body: bytesOf(given.body),
-    answer: bytesOf(given.answer),
+    body: sizeInBytes(given.body),
+    answer: sizeInBytes(given.answer),
     queryTime: secondsOf(given.query_time),
     writeTime: secondsOf(given.write_time),
     feeds: { user: limits?.feeds?.user ?? DEFAULT_FEED_STREAMS, node: limits?.feeds?.node },
@@ -205,9 +205,9 @@ export function readUploads({ uploads = {} }: SchemaFile, { report, roles }: Set
     );
   });
   return {
-    maxSize: bytesOf(uploads.max_size ?? DEFAULT_UPLOADS.max_size),
+    maxSize: sizeInBytes(uploads.max_size ?? DEFAULT_UPLOADS.max_size),
     types,
-    quota: new Map(quotas.map(([name, size]) => [name, bytesOf(size)])),
+    quota: new Map(quotas.map(([name, size]) => [name, sizeInBytes(size)])),
     images: {
       widths: images.widths ?? DEFAULT_UPLOADS.image_lengths,
       heights: images.heights ?? DEFAULT_UPLOADS.image_lengths,

@@ -5,19 +5,19 @@ import type { StudioOptions } from '../model.ts';
 import type { Settings } from './settings.ts';
 
 export const DEFAULT_STUDIO_PATH = '/studio';
-const PATH = /^(?:\/[a-z0-9][a-z0-9_-]*)+$/;
+const URL_PATH = /^(?:\/[a-z0-9][a-z0-9_-]*)+$/;
 /** The first parts of the paths of other routes. */
-const TAKEN: ReadonlySet<string> = new Set(['api', 'auth', 'docs', 'healthz', 'metrics', 'playground', 'readyz']);
+const TAKEN_PATHS: ReadonlySet<string> = new Set(['api', 'auth', 'docs', 'healthz', 'metrics', 'playground', 'readyz']);
 
 export function readStudio({ studio = {} }: SchemaFile, { report }: Settings): StudioOptions {
   const { path = DEFAULT_STUDIO_PATH, origins } = studio;
   const [, first = ''] = path.split('/');
-  if (!PATH.test(path)) {
+  if (!URL_PATH.test(path)) {
     const expected =
       'expected one such as `/admin` or `/ops/studio`: `/`, then lower-case letters, digits, `-` and `_`';
     const message = `\`${path}\` is not a path of the studio; ${expected}`;
     report({ code: 'invalid_studio', message, path: ['studio', 'path'] });
-  } else if (TAKEN.has(first)) {
+  } else if (TAKEN_PATHS.has(first)) {
     const message = `\`/${first}\` belongs to other routes of the service; expected another path for the studio, such as \`/admin\``;
     report({ code: 'invalid_studio', message, path: ['studio', 'path'] });
   }

@@ -64,12 +64,13 @@ export async function fetchReference(): Promise<ApiReference> {
   );
   return {
     operations,
-    schemaOf: (schema) => (schema.$ref === undefined ? schema : (components.schemas[nameOfRef(schema.$ref)] ?? {})),
-    responseOf: (answer) => (answer.$ref === undefined ? answer : (components.responses[nameOfRef(answer.$ref)] ?? {})),
+    schemaOf: (schema) => (schema.$ref === undefined ? schema : (components.schemas[schemaNameOf(schema.$ref)] ?? {})),
+    responseOf: (answer) =>
+      answer.$ref === undefined ? answer : (components.responses[schemaNameOf(answer.$ref)] ?? {}),
   };
 }
 
-const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1);
+const schemaNameOf = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1);
 
 /** Each word is in the method, the path or the summary. */
 export function matchingOperations(operations: readonly ApiOperation[], text: string): readonly ApiOperation[] {
@@ -83,7 +84,7 @@ export function matchingOperations(operations: readonly ApiOperation[], text: st
 /** `string or null`, `list of Document`. */
 export function typeWordsOf(schema: ApiSchema): string {
   const { $ref, oneOf, anyOf, allOf, items, format, type } = schema;
-  if ($ref !== undefined) return nameOfRef($ref);
+  if ($ref !== undefined) return schemaNameOf($ref);
   const either = oneOf ?? anyOf;
   if (either !== undefined) return either.map(typeWordsOf).join(' or ');
   if (allOf !== undefined) return allOf.map(typeWordsOf).join(' with ');
@@ -94,7 +95,7 @@ export function typeWordsOf(schema: ApiSchema): string {
 }
 
 /** Types of the schema file by those of JSON Schema. */
-const TYPE_WORDS: Readonly<Record<string, string>> = {
+const SHOWN_TYPES: Readonly<Record<string, string>> = {
   integer: 'int',
   number: 'float',
   boolean: 'bool',
@@ -104,4 +105,4 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   byte: 'bytes',
   int64: 'bigint',
 };
-const wordOf = (type: string): string => TYPE_WORDS[type] ?? type;
+const wordOf = (type: string): string => SHOWN_TYPES[type] ?? type;

@@ -14,9 +14,9 @@ import {
   type ConsoleRequest,
   clientLineOf,
   curlLineOf,
+  decisionQuestion,
   exampleOf,
   isUpload,
-  questionOf,
   requestHeadersOf,
   requestPathOf,
 } from './request-lines.ts';
@@ -52,7 +52,7 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
     setAnswer(undefined);
     setDecision(undefined);
     // Before the request: a deleted record has no explanation.
-    setDecision(await decisionOf(request));
+    setDecision(await askDecision(request));
     setAnswer(await sendRequest(request));
     setSending(false);
   };
@@ -85,7 +85,7 @@ export function RequestConsole({ operation }: { readonly operation: ApiOperation
       <RequestLine shortcut="c" title="curl" text={curlLineOf(request)} />
       <RequestLine shortcut="l" title={wording.clientLine} text={clientLineOf(request)} />
       {answer !== undefined && <AnswerView answer={answer} />}
-      {answer !== undefined && questionOf(request) !== undefined && <DecidingRule decision={decision} />}
+      {answer !== undefined && decisionQuestion(request) !== undefined && <DecidingRuleLine decision={decision} />}
     </section>
   );
 }
@@ -134,7 +134,7 @@ function BodyField({ body, onBody }: BodyFieldProps): JSX.Element {
   );
 }
 
-function DecidingRule({ decision }: { readonly decision: RequestDecision | undefined }): JSX.Element {
+function DecidingRuleLine({ decision }: { readonly decision: RequestDecision | undefined }): JSX.Element {
   return (
     <>
       <h3>{wording.decidedBy}</h3>
@@ -148,8 +148,8 @@ function DecidingRule({ decision }: { readonly decision: RequestDecision | undef
 }
 
 /** Undefined where no rule decides, and where the caller may not ask. */
-async function decisionOf(request: ConsoleRequest): Promise<RequestDecision | undefined> {
-  const asked = questionOf(request);
+async function askDecision(request: ConsoleRequest): Promise<RequestDecision | undefined> {
+  const asked = decisionQuestion(request);
   if (asked === undefined) return undefined;
   try {
     return { question: asked.question, explanation: await askWhy(asked.question, asked.more) };

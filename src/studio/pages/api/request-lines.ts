@@ -110,7 +110,7 @@ export function clientLineOf(request: ConsoleRequest): string {
   const { operation, body } = request;
   const { method, path } = operation;
   const place = placeOf(operation);
-  const parts = partsOf(request);
+  const parts = callParts(request);
   const own = CLIENT_CALLS[`${method} ${path}`]?.(parts);
   if (own !== undefined) return `await client.${own}`;
   const call = place && COLLECTION_CALLS[`${method} ${place.rest}`]?.(parts);
@@ -122,7 +122,7 @@ export function clientLineOf(request: ConsoleRequest): string {
   return `await fetch(${quoted(requestPathOf(request))}${options.length === 0 ? '' : `, { ${options.join(', ')} }`})`;
 }
 
-function partsOf(request: ConsoleRequest): CallParts {
+function callParts(request: ConsoleRequest): CallParts {
   const { values, body = '' } = request;
   const query = valuesIn(request, 'query');
   const given = parsedBody(body);
@@ -156,7 +156,7 @@ const ASKED_ACTIONS: Readonly<Record<string, string>> = {
 };
 
 /** The question for the rule that decides the request; undefined where no rule of a collection does. */
-export function questionOf(
+export function decisionQuestion(
   request: ConsoleRequest,
 ): { readonly question: WhyQuestion; readonly more: object } | undefined {
   const { operation, values, body } = request;

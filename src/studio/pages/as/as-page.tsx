@@ -13,7 +13,7 @@ import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { recordTitleOf } from '../data/form/reference-box.tsx';
 import type { StudioRecord } from '../data/record-query.ts';
 
-const ACTIONS = ['list', 'read', 'update', 'delete'] as const;
+const VIEWED_ACTIONS = ['list', 'read', 'update', 'delete'] as const;
 const MOST_RECORDS = 50;
 
 export function AsPage(): JSX.Element {
@@ -94,7 +94,7 @@ async function judgedRecords({ collection, as }: CallerRecordsProps): Promise<Ju
   const records = data as readonly StudioRecord[];
   if (records.length === 0) return { records, outcomes: {} };
   const ids = records.map(({ id }) => id);
-  const asked = ACTIONS.map(async (action) => {
+  const asked = VIEWED_ACTIONS.map(async (action) => {
     const [row] = await askMatrix({ collection: collection.name, action, callers: [as], ids });
     return [action, row!.outcomes] as const;
   });
@@ -124,13 +124,13 @@ function JudgedTable({ collection, as, judged: { records, outcomes } }: JudgedTa
   const whyOf = (action: string, id: string | number): string =>
     pathTo('why', collection.name, { action, record: String(id), as: askedAs(as) });
   return (
-    <ScrollTable label={collection.name} class="matrix" titles={[wording.record, ...ACTIONS]}>
+    <ScrollTable label={collection.name} class="matrix" titles={[wording.record, ...VIEWED_ACTIONS]}>
       {records.map((record, i) => (
         <tr key={record.id}>
           <th scope="row">
             <bdi>{recordTitleOf(collection, record)}</bdi>
           </th>
-          {ACTIONS.map((action) => {
+          {VIEWED_ACTIONS.map((action) => {
             const outcome = outcomes[action]![i]!;
             return (
               <td key={action}>

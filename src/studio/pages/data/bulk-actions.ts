@@ -3,27 +3,27 @@ import { type BylawError, isBylawError } from '../../../client/client.ts';
 import { service } from '../../data/api-service.ts';
 import type { StudioRecord } from './record-query.ts';
 
-type RecordId = StudioRecord['id'];
+type StudioRecordId = StudioRecord['id'];
 
 export interface BulkOutcome {
-  readonly written: readonly RecordId[];
-  readonly failed: readonly { readonly id: RecordId; readonly text: string }[];
+  readonly written: readonly StudioRecordId[];
+  readonly failed: readonly { readonly id: StudioRecordId; readonly text: string }[];
 }
 
 const BATCH = 100;
 
 /** @param data absent: the records are deleted. Throws BylawError of another cause than one record. */
-export async function writeAll(
+export async function writeEach(
   collection: string,
-  ids: readonly RecordId[],
+  ids: readonly StudioRecordId[],
   data?: Readonly<Record<string, unknown>>,
 ): Promise<BulkOutcome> {
-  const written: RecordId[] = [];
-  const failed: { id: RecordId; text: string }[] = [];
+  const written: StudioRecordId[] = [];
+  const failed: { id: StudioRecordId; text: string }[] = [];
   for (let from = 0; from < ids.length; from += BATCH) {
     let batch = ids.slice(from, from + BATCH);
     while (batch.length > 0) {
-      const error = await failureOf(collection, batch, data);
+      const error = await recordFailure(collection, batch, data);
       if (error === undefined) break;
       const { operation, message, errors } = error;
       if (operation === undefined || batch[operation] === undefined) throw error;
@@ -36,9 +36,9 @@ export async function writeAll(
 }
 
 /** A batch is written whole or not at all. */
-async function failureOf(
+async function recordFailure(
   collection: string,
-  ids: readonly RecordId[],
+  ids: readonly StudioRecordId[],
   data: Readonly<Record<string, unknown>> | undefined,
 ): Promise<BylawError | undefined> {
   const operations = ids.map((id) =>

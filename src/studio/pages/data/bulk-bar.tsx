@@ -11,8 +11,8 @@ import { wording } from '../../en.ts';
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { type BulkOutcome, saveRecords, writeAll } from './bulk-actions.ts';
-import { dataOf, type FormDraft } from './form/form-draft.ts';
+import { type BulkOutcome, saveRecords, writeEach } from './bulk-actions.ts';
+import { type FormDraft, formData } from './form/form-draft.ts';
 import { MemberControl } from './form/member-control.tsx';
 import { noteRecord } from './record-events.ts';
 import type { StudioRecord } from './record-query.ts';
@@ -31,7 +31,7 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
   /** → true once all are written. */
   const run = async (data?: Readonly<Record<string, unknown>>): Promise<boolean> => {
     setProblem(undefined);
-    const outcome = await writeAll(collection.name, ids, data).catch((error) => setProblem(noteProblem(error)));
+    const outcome = await writeEach(collection.name, ids, data).catch((error) => setProblem(noteProblem(error)));
     if (outcome === undefined) return false;
     noteWritten(collection.name, outcome, data);
     setFailed(outcome.failed);
@@ -134,7 +134,7 @@ function FieldForm({ collection, onData }: FieldFormProps): JSX.Element {
       class="field-form"
       onSubmit={(event) => {
         event.preventDefault();
-        void onData(dataOf(collection, values)).then((isDone) => isDone && setDraft(NO_FIELD));
+        void onData(formData(collection, values)).then((isDone) => isDone && setDraft(NO_FIELD));
       }}
     >
       <label>

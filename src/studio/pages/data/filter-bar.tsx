@@ -6,7 +6,7 @@ import { useTabDraft } from '../../app/tab-drafts.ts';
 import { leadsToOne, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
 import { ExpressionField, IssueList } from '../../editor/expression-editor.tsx';
 import { type PolicyTools, useCodeField, usePolicyTools } from '../../editor/load-editor.ts';
-import type { PolicyPlace } from '../../editor/policy-tools.ts';
+import type { ToolPlace } from '../../editor/policy-tools.ts';
 import { wording } from '../../en.ts';
 import { operatorsFor, takesValue, termOf, termsOf } from './filter-terms.ts';
 
@@ -100,7 +100,7 @@ interface WrittenFilterProps extends Omit<FilterTextProps, 'problem'> {
 function WrittenFilter({ collection, text, setText, tools, onEnter }: WrittenFilterProps): JSX.Element {
   const id = useId();
   const catalog = schema.value!.catalog;
-  const place: PolicyPlace = { catalog, collection: collection.name, action: 'filter' };
+  const place: ToolPlace = { catalog, collection: collection.name, action: 'filter' };
   const issues = useMemo(
     () => (text.trim() === '' ? [] : tools.issuesOf(text, place)),
     [tools, text, catalog, collection.name],

@@ -122,7 +122,7 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
               type="button"
               aria-keyshortcuts="e"
               disabled={can === undefined}
-              {...greyed(reasonOf(can && can.update !== false, wording.updateForbidden))}
+              {...greyed(refusedBecause(can && can.update !== false, wording.updateForbidden))}
               onClick={() => setEdited(open)}
             >
               {wording.edit}
@@ -178,7 +178,7 @@ function ViewedMembers({ collection, record, viewed }: RecordMembersProps & { re
 }
 
 /** Why a button is greyed. */
-function reasonOf(isAllowed: boolean | undefined, reason: string): string | undefined {
+function refusedBecause(isAllowed: boolean | undefined, reason: string): string | undefined {
   if (isAllowed === false) return reason;
   return greyReason.value;
 }
@@ -210,7 +210,7 @@ function DeleteButton({ collection, open, isAllowed, onDeleted }: DeleteButtonPr
         type="button"
         aria-keyshortcuts="d"
         disabled={isAllowed === undefined}
-        {...greyed(reasonOf(isAllowed, wording.deleteForbidden))}
+        {...greyed(refusedBecause(isAllowed, wording.deleteForbidden))}
         onClick={() => setAsking(true)}
       >
         {wording.delete}

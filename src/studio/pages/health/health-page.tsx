@@ -31,7 +31,7 @@ const mebibytes = (bytes: number): number => bytes / 2 ** 20;
 const shownMebibytes = (size: number): string => `${size.toLocaleString(undefined, { maximumFractionDigits: 0 })} MiB`;
 const shownMs = (ms: number): string => `${ms.toLocaleString(undefined, { maximumFractionDigits: 1 })} ms`;
 const shownRate = (rate: number): string => `${rate.toLocaleString(undefined, { maximumFractionDigits: 2 })} /s`;
-const shownTime = (seconds: number): string =>
+const shownDuration = (seconds: number): string =>
   [
     [Math.floor(seconds / 86_400), 'd'],
     [Math.floor(seconds / 3600) % 24, 'h'],
@@ -73,7 +73,7 @@ function PlainFigures({ status }: { readonly status: ServiceStatus }): JSX.Eleme
   const { database, version, workers, ready: isReady, feeds, queues, policy_cache: cache } = status;
   const plain: readonly (readonly [string, string])[] = [
     [wording.state, isReady ? wording.ready : wording.notReady],
-    [wording.versionWord, `bylaw ${version}, ${wording.workers}: ${workers}, ${shownTime(status.uptime_seconds)}`],
+    [wording.versionWord, `bylaw ${version}, ${wording.workers}: ${workers}, ${shownDuration(status.uptime_seconds)}`],
     [wording.database, `${database.kind} ${database.version}, ${shownMebibytes(mebibytes(database.bytes))}`],
     [wording.feeds, `${wording.streams}: ${feeds.streams ?? 0}, ${wording.logEntries}: ${feeds.log_entries ?? 0}`],
     [wording.queues, `${wording.waitingTasks}: ${queues.tasks ?? 0}, ${wording.waitingMails}: ${queues.mails ?? 0}`],
@@ -96,7 +96,7 @@ function RateTable({ status: { requests } }: { readonly status: ServiceStatus })
   const titles = [wording.route, wording.requests, wording.failures, wording.rate, 'p50', 'p99'];
   return (
     <section>
-      <h2>{`${wording.routes}, ${wording.lastSeconds} ${shownTime(Math.round(requests.seconds))}`}</h2>
+      <h2>{`${wording.routes}, ${wording.lastSeconds} ${shownDuration(Math.round(requests.seconds))}`}</h2>
       {requests.routes.length === 0 && <p class="empty">{wording.noRequests}</p>}
       {requests.routes.length > 0 && (
         <ScrollTable label={wording.routes} class="rates" titles={titles}>

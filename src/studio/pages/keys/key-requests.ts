@@ -1,7 +1,7 @@
 /** The requests about API keys. */
 import { transport } from '../../data/api-service.ts';
 
-export interface ApiKey {
+export interface ListedKey {
   readonly id: string;
   readonly name: string;
   readonly roles: readonly string[];
@@ -14,29 +14,30 @@ export interface ApiKey {
   readonly addresses?: readonly string[] | null;
   readonly origins?: readonly string[] | null;
 }
-export interface IssuedKey {
-  readonly data: ApiKey;
+export interface KeyWithSecret {
+  readonly data: ListedKey;
   readonly secret: string;
 }
-export interface NewKey {
+export interface KeyDraft {
   readonly name: string;
   readonly roles: readonly string[];
-  readonly limit: ApiKey['limit'];
+  readonly limit: ListedKey['limit'];
   readonly expires_at: string | null;
   readonly publishable: boolean;
   readonly addresses: readonly string[] | null;
   readonly origins: readonly string[] | null;
 }
 
-const KEYS = '/api/auth/keys';
-const pathOf = (id: string): string => `${KEYS}/${encodeURIComponent(id)}`;
+const KEYS_PATH = '/api/auth/keys';
+const keyPath = (id: string): string => `${KEYS_PATH}/${encodeURIComponent(id)}`;
 
-export const fetchKeys = async (): Promise<readonly ApiKey[]> =>
-  (await transport.json<{ readonly data: readonly ApiKey[] }>(KEYS)).data;
+export const fetchKeys = async (): Promise<readonly ListedKey[]> =>
+  (await transport.json<{ readonly data: readonly ListedKey[] }>(KEYS_PATH)).data;
 
-export const createKey = (key: NewKey): Promise<IssuedKey> => transport.json(KEYS, { method: 'POST', body: key });
+export const createApiKey = (key: KeyDraft): Promise<KeyWithSecret> =>
+  transport.json(KEYS_PATH, { method: 'POST', body: key });
 
-export const rotateKey = (id: string): Promise<IssuedKey> =>
-  transport.json(`${pathOf(id)}/rotate`, { method: 'POST', body: {} });
+export const rotateApiKey = (id: string): Promise<KeyWithSecret> =>
+  transport.json(`${keyPath(id)}/rotate`, { method: 'POST', body: {} });
 
-export const revokeKey = (id: string): Promise<unknown> => transport.send(pathOf(id), { method: 'DELETE' });
+export const revokeApiKey = (id: string): Promise<unknown> => transport.send(keyPath(id), { method: 'DELETE' });

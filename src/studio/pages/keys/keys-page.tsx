@@ -10,33 +10,33 @@ import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { type ApiKey, fetchKeys, type IssuedKey, revokeKey, rotateKey } from './key-requests.ts';
+import { fetchKeys, type KeyWithSecret, type ListedKey, revokeApiKey, rotateApiKey } from './key-requests.ts';
 import { NewKeyForm, SecretDialog } from './new-key.tsx';
 
-interface Asked {
-  readonly key: ApiKey;
+interface KeyInQuestion {
+  readonly key: ListedKey;
   readonly what: 'rotate' | 'revoke';
 }
 
 export function KeysPage(): JSX.Element {
-  const [keys, setKeys] = useState<readonly ApiKey[]>();
+  const [keys, setKeys] = useState<readonly ListedKey[]>();
   const [problem, setProblem] = useState<ShownProblem>();
-  const [asked, setAsked] = useState<Asked>();
-  const [issued, setIssued] = useState<IssuedKey>();
+  const [asked, setAsked] = useState<KeyInQuestion>();
+  const [issued, setIssued] = useState<KeyWithSecret>();
   const load = (): void => {
     fetchKeys().then(setKeys, (error) => setProblem(noteProblem(error)));
   };
   useEffect(load, []);
-  const show = (key: IssuedKey): void => {
+  const show = (key: KeyWithSecret): void => {
     setIssued(key);
     load();
   };
-  const run = async ({ key, what }: Asked): Promise<void> => {
+  const run = async ({ key, what }: KeyInQuestion): Promise<void> => {
     setAsked(undefined);
     setProblem(undefined);
     try {
-      if (what === 'rotate') return show(await rotateKey(key.id));
-      await revokeKey(key.id);
+      if (what === 'rotate') return show(await rotateApiKey(key.id));
+      await revokeApiKey(key.id);
       showToast(wording.revoked);
       load();
     } catch (error) {
@@ -67,14 +67,14 @@ export function KeysPage(): JSX.Element {
 }
 
 interface KeyTableProps {
-  readonly keys: readonly ApiKey[];
-  readonly onAsk: (asked: Asked) => void;
+  readonly keys: readonly ListedKey[];
+  readonly onAsk: (asked: KeyInQuestion) => void;
 }
 
 const shownTime = (at: string | null, otherwise: string): string =>
   at === null ? otherwise : new Date(at).toLocaleString();
 
-function shownLimit({ limit, publishable, addresses, origins }: ApiKey): string {
+function shownLimit({ limit, publishable, addresses, origins }: ListedKey): string {
   const actions = Object.entries(limit ?? {}).map(([name, each]) => `${name}: ${each.join(', ')}`);
   return [
     limit === null ? wording.noLimit : actions.join('; '),

@@ -6,11 +6,11 @@ import { copyText } from '../../parts/copy-text.ts';
 import { CreateForm } from '../../parts/create-form.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { RoleChoice } from '../users/role-choice.tsx';
-import { createKey, type IssuedKey, type NewKey } from './key-requests.ts';
+import { createApiKey, type KeyDraft, type KeyWithSecret } from './key-requests.ts';
 
-const ACTIONS = ['list', 'read', 'create', 'update', 'delete'];
+const KEY_ACTIONS = ['list', 'read', 'create', 'update', 'delete'];
 
-const namesIn = (text: string): readonly string[] =>
+const typedNames = (text: string): readonly string[] =>
   text
     .split(',')
     .map((name) => name.trim())
@@ -18,22 +18,22 @@ const namesIn = (text: string): readonly string[] =>
 
 /** Only administrators have the list of roles; others name their own. */
 const roleNames = (given: FormData): readonly string[] =>
-  schema.value?.roles === undefined ? namesIn(String(given.get('roles'))) : given.getAll('roles').map(String);
+  schema.value?.roles === undefined ? typedNames(String(given.get('roles'))) : given.getAll('roles').map(String);
 
 /** Null: any. */
 function listedIn(given: FormData, name: string): readonly string[] | null {
-  const names = namesIn(String(given.get(name)));
+  const names = typedNames(String(given.get(name)));
   return names.length === 0 ? null : names;
 }
 
-function newKeyIn(given: FormData): NewKey {
+function newKeyIn(given: FormData): KeyDraft {
   const actions = given.getAll('actions').map(String);
   const collection = String(given.get('collection'));
   const end = String(given.get('expires_at'));
   return {
     name: String(given.get('name')).trim(),
     roles: roleNames(given),
-    limit: actions.length === ACTIONS.length && collection === '*' ? null : { [collection]: actions },
+    limit: actions.length === KEY_ACTIONS.length && collection === '*' ? null : { [collection]: actions },
     expires_at: end === '' ? null : new Date(end).toISOString(),
     publishable: given.has('publishable'),
     addresses: listedIn(given, 'addresses'),
@@ -41,8 +41,8 @@ function newKeyIn(given: FormData): NewKey {
   };
 }
 
-export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) => void }): JSX.Element {
-  const create = async (given: FormData): Promise<void> => onIssued(await createKey(newKeyIn(given)));
+export function NewKeyForm({ onIssued }: { readonly onIssued: (key: KeyWithSecret) => void }): JSX.Element {
+  const create = async (given: FormData): Promise<void> => onIssued(await createApiKey(newKeyIn(given)));
   return (
     <CreateForm title={wording.newKey} shortcut="n" action={wording.addKey} onCreate={create}>
       <label>
@@ -68,7 +68,7 @@ export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) =
       </label>
       <fieldset class="choices">
         <legend>{wording.actions}</legend>
-        {ACTIONS.map((action) => (
+        {KEY_ACTIONS.map((action) => (
           <label key={action} class="check">
             <input
               name="actions"
@@ -100,7 +100,7 @@ export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) =
 }
 
 interface SecretDialogProps {
-  readonly issued: IssuedKey;
+  readonly issued: KeyWithSecret;
   readonly onClose: () => void;
 }
 

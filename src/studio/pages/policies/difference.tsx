@@ -12,15 +12,15 @@ import { ProblemNote } from '../../parts/problem-note.tsx';
 import { filePatch } from './file-patch.ts';
 import { draftedText, dropDraft, editWhole, isDrafted } from './policy-draft.ts';
 
-interface CallerChange {
+interface ShownCallerChange {
   readonly gains: boolean | null;
   readonly loses: boolean | null;
 }
-interface RuleChange {
+interface ShownRuleChange {
   readonly collection: string;
   readonly action: string;
   readonly verdict: keyof typeof wording.changeVerdicts;
-  readonly callers: Readonly<Record<string, CallerChange>>;
+  readonly callers: Readonly<Record<string, ShownCallerChange>>;
   readonly wider?: DiffExample;
   readonly narrower?: DiffExample;
 }
@@ -33,7 +33,7 @@ interface DiffExample {
 }
 interface DraftDifference {
   readonly settings: readonly string[];
-  readonly changes: readonly RuleChange[];
+  readonly changes: readonly ShownRuleChange[];
 }
 
 type DifferenceState =
@@ -173,7 +173,7 @@ function DifferenceList({ difference: { settings, changes } }: { readonly differ
   );
 }
 
-function callersWho({ callers }: RuleChange, kind: keyof CallerChange): string {
+function callersText({ callers }: ShownRuleChange, kind: keyof ShownCallerChange): string {
   const named = Object.entries(callers).flatMap(([name, change]) => {
     const word = name === 'signed_in' ? wording.signedIn : name;
     if (change[kind] === null) return [`${wording.perhaps} ${word}`];
@@ -182,9 +182,9 @@ function callersWho({ callers }: RuleChange, kind: keyof CallerChange): string {
   return named.join(', ');
 }
 
-function ChangeView({ change }: { readonly change: RuleChange }): JSX.Element {
+function ChangeView({ change }: { readonly change: ShownRuleChange }): JSX.Element {
   const { collection, action, verdict, wider, narrower } = change;
-  const [gains, loses] = [callersWho(change, 'gains'), callersWho(change, 'loses')];
+  const [gains, loses] = [callersText(change, 'gains'), callersText(change, 'loses')];
   return (
     <div>
       <p>

@@ -2,8 +2,8 @@
 import { schema } from '../../app/session-state.ts';
 import type { DraftedRule } from '../../data/matrix-question.ts';
 import type { RulePlace, ServedSchema } from '../../data/schema-answer.ts';
-import { type SchemaText, usePolicyTools, useSchemaText } from '../../editor/load-editor.ts';
-import { draftedCondition, draftedText, editWhole, outlineOf } from './policy-draft.ts';
+import { type SchemaTextTools, usePolicyTools, useSchemaText } from '../../editor/load-editor.ts';
+import { draftedCondition, draftedOutline, draftedText, editWhole } from './policy-draft.ts';
 import type { RuleSet } from './rule-sets.ts';
 
 export interface EditedRule extends DraftedRule {
@@ -33,7 +33,7 @@ export function useDraftedSet(collection: string, set: RuleSet): DraftedSet {
   const text = useSchemaText();
   const served = schema.value!;
   const shown = shownRules(served, collection, set, text);
-  const change = changesOf(served, collection, set, text);
+  const change = draftedChanges(served, collection, set, text);
   const asked = shown?.map(({ roles, when }): DraftedRule => ({ roles, ...(when !== undefined && { when }) }));
   if (asked === undefined) return { shown, rules: undefined, isBroken: true, ...change };
   const kept = set.rules.map(({ roles, when }): DraftedRule => ({ roles, ...(when !== undefined && { when }) }));
@@ -51,9 +51,9 @@ function shownRules(
   served: ServedSchema,
   collection: string,
   set: RuleSet,
-  text: SchemaText | undefined,
+  text: SchemaTextTools | undefined,
 ): readonly EditedRule[] | undefined {
-  const outline = outlineOf(served);
+  const outline = draftedOutline(served);
   const rules =
     outline === (served.text ?? '') ? set.rules : text?.readRules(outline, text.rulePathIn(outline, collection, set));
   return rules?.map(({ roles, when, place }) => ({
@@ -63,11 +63,11 @@ function shownRules(
   }));
 }
 
-function changesOf(
+function draftedChanges(
   served: ServedSchema,
   collection: string,
   set: RuleSet,
-  text: SchemaText | undefined,
+  text: SchemaTextTools | undefined,
 ): Pick<DraftedSet, 'change'> {
   const drafted = draftedText(served);
   if (drafted === undefined || text === undefined) return {};

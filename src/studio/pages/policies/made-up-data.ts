@@ -4,7 +4,7 @@ import type { ServedCollection, ServedField } from '../../data/schema-answer.ts'
 type MadeUpData = Readonly<Record<string, unknown>>;
 
 /** A value for each field that a create has to give. References have to name a record: they are left out. */
-export const sampleData = ({ fields }: ServedCollection): MadeUpData =>
+export const madeUpRecord = ({ fields }: ServedCollection): MadeUpData =>
   Object.fromEntries(
     fields
       .filter(

@@ -35,7 +35,7 @@ function draftOf({ text = '' }: ServedSchema): PolicyDraft {
 }
 
 /** The text in which the conditions have their places. */
-export const outlineOf = (served: ServedSchema): string => draftOf(served).outline ?? served.text ?? '';
+export const draftedOutline = (served: ServedSchema): string => draftOf(served).outline ?? served.text ?? '';
 
 /** The condition with the edit, if there is one. */
 export const draftedCondition = (served: ServedSchema, place: RulePlace | undefined, when: string): string =>
@@ -70,5 +70,5 @@ export function draftedText(served: ServedSchema): string | undefined {
     .toSorted((a, b) => b.offset - a.offset)
     .reduce((text, { offset, length, text: condition }) => {
       return text.slice(0, offset) + quotedScalar(condition) + text.slice(offset + length);
-    }, outlineOf(served));
+    }, draftedOutline(served));
 }

@@ -23,12 +23,12 @@ export function ruleSetsOf({ rules = {}, fields, relations }: ServedCollection):
       ...(isReadOnly ? [] : [memberSet(`write ${name}`, { action: 'update', member: name }, own.update)]),
     ],
   );
-  const named = members.filter(({ member, isInherited }) => !isInherited || !BUILT_IN.has(member!));
+  const named = members.filter(({ member, isInherited }) => !isInherited || !SERVER_FIELDS.has(member!));
   return [...actions, ...named.toSorted((a, b) => Number(a.isInherited ?? false) - Number(b.isInherited ?? false))];
 }
 
 /** The file does not declare these fields, so it has no place for their rules. */
-const BUILT_IN: ReadonlySet<string> = new Set(['created_at', 'updated_at']);
+const SERVER_FIELDS: ReadonlySet<string> = new Set(['created_at', 'updated_at']);
 
 const memberSet = (
   name: string,

@@ -9,7 +9,7 @@ import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../en.ts';
 import { recordTitleOf } from '../data/form/reference-box.tsx';
 import type { StudioRecord } from '../data/record-query.ts';
-import { dataOf, sampleData } from './made-up-data.ts';
+import { dataOf, madeUpRecord } from './made-up-data.ts';
 
 const [MOST_CALLERS, MOST_RECORDS, FIRST_RECORDS, MOST_DATA] = [20, 100, 10, 20];
 
@@ -69,7 +69,7 @@ function dataInAddress(): readonly object[] {
 
 /** The data of the address, after an example that the schema takes. */
 export function tableData(collection: ServedCollection): readonly TableColumn[] {
-  const all = [sampleData(collection), ...dataInAddress()].map((each) => JSON.stringify(each));
+  const all = [madeUpRecord(collection), ...dataInAddress()].map((each) => JSON.stringify(each));
   return [...new Set(all)].slice(0, MOST_DATA).map((key) => ({ key, title: key }));
 }
 

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { address, changedPath, pathTo } from '../../app/page-address.ts';
 import { callerName } from '../../data/caller-names.ts';
-import { askMatrix, type CellOutcome, type MatrixRow } from '../../data/matrix-question.ts';
+import { askMatrix, type CellOutcome, type ShownMatrixRow } from '../../data/matrix-question.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../en.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
@@ -85,7 +85,7 @@ interface MatrixTableProps {
   readonly set: RuleSet;
   readonly callers: readonly string[];
   readonly columns: readonly TableColumn[];
-  readonly rows: readonly MatrixRow[];
+  readonly rows: readonly ShownMatrixRow[];
 }
 
 function MatrixTable({ collection, set, callers, columns, rows }: MatrixTableProps): JSX.Element {

@@ -11,7 +11,7 @@ interface PaintedLeaf {
   readonly counts: string;
 }
 const COVERS: readonly Cover[] = ['seen', 'partly', 'unseen'];
-const VALUES = ['true', 'false', 'unknown'] as const;
+const TRUTH_WORDS = ['true', 'false', 'unknown'] as const;
 /** Lines around a painted one. */
 const CONTEXT = 1;
 
@@ -72,12 +72,12 @@ function paintedLines(text: string, policies: readonly CoveredPolicy[]): readonl
   const shown = [...starts.keys()].filter(near);
   return shown.map((line, i) => ({
     number: line + 1,
-    parts: partsOf(text, { start: starts[line]!, end: (starts[line + 1] ?? text.length + 1) - 1 }, inLine(line)),
+    parts: coveredParts(text, { start: starts[line]!, end: (starts[line + 1] ?? text.length + 1) - 1 }, inLine(line)),
     isAfterGap: i > 0 && shown[i - 1] !== line - 1,
   }));
 }
 
-function partsOf(
+function coveredParts(
   text: string,
   line: { readonly start: number; readonly end: number },
   leaves: readonly PaintedLeaf[],
@@ -95,7 +95,7 @@ function partsOf(
 function paintedLeaf(text: string, starts: readonly number[], leaf: CoveredLeaf): PaintedLeaf | undefined {
   const start = (starts[leaf.line - 1] ?? text.length) + leaf.column - 1;
   if (!text.startsWith(leaf.text, start) || leaf.text.includes('\n')) return undefined;
-  const possible = VALUES.filter((value) => leaf[value] !== null);
+  const possible = TRUTH_WORDS.filter((value) => leaf[value] !== null);
   const seen = possible.filter((value) => leaf[value]! > 0);
   const cover = seen.length === possible.length ? 'seen' : seen.length > 0 ? 'partly' : 'unseen';
   const counts = possible.map((value) => `${value}: ${leaf[value]}`).join(', ');

@@ -1,7 +1,7 @@
 /** The document of `bylaw test --json`. */
 import { transport } from '../../data/api-service.ts';
 
-export interface TestResult {
+export interface ShownTestResult {
   readonly file: string;
   readonly line: number;
   readonly collection: string;
@@ -43,7 +43,7 @@ export interface TestAnswer {
   readonly failed: number;
   /** Given in the page: expectations that only a database decides. */
   readonly undecided?: number;
-  readonly tests: readonly TestResult[];
+  readonly tests: readonly ShownTestResult[];
   readonly mutants?: readonly RuleMutant[];
   readonly coverage?: { readonly policies: readonly CoveredPolicy[] };
 }
@@ -65,7 +65,7 @@ export async function runOnService({ files, mutate }: AskedTests): Promise<TestA
 }
 
 /** The page runs the tests by the predicate alone. Throws TestTextErrors. @param text of the schema */
-export async function runHere(text: string, asked: AskedTests): Promise<TestAnswer> {
+export async function testsHere(text: string, asked: AskedTests): Promise<TestAnswer> {
   const { runInPage } = await import('bylaw:page-tests');
   const run = await runInPage({ text, ...asked });
   if ('issues' in run)

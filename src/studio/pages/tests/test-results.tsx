@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { wording } from '../../en.ts';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { CoveredText } from './covered-text.tsx';
-import type { CoveredLeaf, CoveredPolicy, RuleMutant, TestAnswer, TestResult } from './test-answer.ts';
+import type { CoveredLeaf, CoveredPolicy, RuleMutant, ShownTestResult, TestAnswer } from './test-answer.ts';
 
 interface TestResultsProps {
   readonly answer: TestAnswer;
@@ -27,10 +27,10 @@ export function TestResults({ answer, schemaText, onAdd }: TestResultsProps): JS
   );
 }
 
-const shownValue = (value: unknown): string =>
+const shownScalar = (value: unknown): string =>
   value === true ? 'yes' : value === false ? 'no' : JSON.stringify(value);
 
-function FailureTable({ tests }: { readonly tests: readonly TestResult[] }): JSX.Element {
+function FailureTable({ tests }: { readonly tests: readonly ShownTestResult[] }): JSX.Element {
   const titles = [
     wording.place,
     wording.caller,
@@ -49,8 +49,8 @@ function FailureTable({ tests }: { readonly tests: readonly TestResult[] }): JSX
           <td>{as}</td>
           <td>{field === undefined ? action : `${action} ${field}`}</td>
           <td>{`${collection} ${record ?? ''}`}</td>
-          <td>{shownValue(expected)}</td>
-          <td>{shownValue(actual)}</td>
+          <td>{shownScalar(expected)}</td>
+          <td>{shownScalar(actual)}</td>
         </tr>
       ))}
     </ScrollTable>

@@ -7,10 +7,10 @@ import type { ShownProblem } from '../../data/problem-words.ts';
 import { wording } from '../../en.ts';
 import { FileDrop } from '../../parts/file-drop.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
-import { fetchProjectTests, runHere, runOnService, type TestAnswer, TestTextErrors } from './test-answer.ts';
+import { fetchProjectTests, runOnService, type TestAnswer, TestTextErrors, testsHere } from './test-answer.ts';
 import { TestResults } from './test-results.tsx';
 
-const DRAFT_NAME = 'policy-tests';
+const TESTS_DRAFT = 'policy-tests';
 const FIRST_TESTS = `rows:
   COLLECTION:
     one: {}
@@ -44,7 +44,7 @@ interface EditedFiles {
 
 /** The edited files, which outlive the page, else those of the project. */
 function useTestFiles(): EditedFiles {
-  const [files, change] = useTabDraft<TestFiles | undefined>(DRAFT_NAME, undefined);
+  const [files, change] = useTabDraft<TestFiles | undefined>(TESTS_DRAFT, undefined);
   const [loadProblem, setProblem] = useState<ShownProblem>();
   const reload = (): void => {
     setProblem(undefined);
@@ -56,14 +56,14 @@ function useTestFiles(): EditedFiles {
   return { files, change, reload, loadProblem };
 }
 
-interface RunningTests {
+interface RunOfTests {
   readonly answer: TestAnswer | undefined;
   readonly problem: ShownProblem | undefined;
   readonly isRunning: boolean;
   readonly run: (mutate: boolean) => Promise<void>;
 }
 
-function useTestRun(files: TestFiles): RunningTests {
+function useTestRun(files: TestFiles): RunOfTests {
   const [answer, setAnswer] = useState<TestAnswer>();
   const [problem, setProblem] = useState<ShownProblem>();
   const [isRunning, setRunning] = useState(false);
@@ -72,10 +72,10 @@ function useTestRun(files: TestFiles): RunningTests {
     setProblem(undefined);
     try {
       const asked = { files, mutate };
-      setAnswer(hasDatabase() ? await runOnService(asked) : await runHere(schema.value?.text ?? '', asked));
+      setAnswer(hasDatabase() ? await runOnService(asked) : await testsHere(schema.value?.text ?? '', asked));
     } catch (error) {
       setAnswer(undefined);
-      setProblem(problemOf(error));
+      setProblem(testProblem(error));
     } finally {
       setRunning(false);
     }
@@ -113,14 +113,14 @@ export function TestsPage(): JSX.Element {
         <TestResults
           answer={answer}
           schemaText={schemaText}
-          onAdd={(text) => change({ ...files, [freeName(files)]: text })}
+          onAdd={(text) => change({ ...files, [freeFileName(files)]: text })}
         />
       )}
     </main>
   );
 }
 
-interface RunActionsProps extends Pick<RunningTests, 'isRunning' | 'run'>, Pick<EditedFiles, 'reload'> {
+interface RunActionsProps extends Pick<RunOfTests, 'isRunning' | 'run'>, Pick<EditedFiles, 'reload'> {
   readonly canRun: boolean;
 }
 
@@ -161,13 +161,13 @@ function runHint(): string {
   return schema.value?.text === undefined ? wording.testsOfSecret : wording.testsElsewhere;
 }
 
-function problemOf(error: unknown): ShownProblem {
+function testProblem(error: unknown): ShownProblem {
   if (!(error instanceof TestTextErrors)) return noteProblem(error);
   return { text: wording.textErrors, fields: {}, others: error.errors, status: undefined, requestId: undefined };
 }
 
 /** A name that no file of the page has. */
-function freeName(files: TestFiles): string {
+function freeFileName(files: TestFiles): string {
   let number = 1;
   while (Object.hasOwn(files, `mutant-${number}.policy.yaml`)) number++;
   return `mutant-${number}.policy.yaml`;

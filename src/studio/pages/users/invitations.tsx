@@ -12,7 +12,7 @@ import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { RoleChoice } from './role-choice.tsx';
 import { fetchInvitations, type Invitation, invite, removeInvitation } from './user-requests.ts';
 
-export function Invitations(): JSX.Element {
+export function InvitationList(): JSX.Element {
   const [version, setVersion] = useState(0);
   const answer = useAnswer(String(version), fetchInvitations);
   const create = async (given: FormData): Promise<void> => {

@@ -12,10 +12,10 @@ import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { RoleChoice } from './role-choice.tsx';
-import { type Account, type AccountSession, actOn, endSessionsOf, sessionsOf, setRoles } from './user-requests.ts';
+import { type AccountSession, actOn, endSessionsOf, type ShownAccount, sessionsOf, setRoles } from './user-requests.ts';
 
 interface UserPanelProps {
-  readonly account: Account;
+  readonly account: ShownAccount;
   readonly onChange: () => void;
 }
 
@@ -59,7 +59,7 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
 }
 
 interface AccountActionsProps {
-  readonly account: Account;
+  readonly account: ShownAccount;
   readonly onRun: RunAction;
 }
 

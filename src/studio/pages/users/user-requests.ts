@@ -1,7 +1,7 @@
 /** The requests of administration. */
 import { transport } from '../../data/api-service.ts';
 
-export interface Account {
+export interface ShownAccount {
   readonly id: string;
   readonly email: string;
   readonly disabled: boolean;
@@ -28,13 +28,13 @@ const ACCOUNT_LIST = '/api/auth/users';
 const ACCOUNTS_OF_A_PAGE = 50;
 
 export interface FoundAccounts {
-  readonly accounts: readonly Account[];
+  readonly accounts: readonly ShownAccount[];
   readonly hasMore: boolean;
 }
 
 /** `email`: the beginning of the address. */
 export async function findAccounts(email: string, pages: number): Promise<FoundAccounts> {
-  const accounts: Account[] = [];
+  const accounts: ShownAccount[] = [];
   for (let page = 0; page < pages; page++) {
     const query = { email: email || undefined, after: accounts.at(-1)?.email, limit: ACCOUNTS_OF_A_PAGE };
     const found = await fetchAccounts(query);
@@ -45,12 +45,12 @@ export async function findAccounts(email: string, pages: number): Promise<FoundA
 }
 
 /** Undefined: no user has the id. */
-export const accountOf = async (user: string): Promise<Account | undefined> => (await fetchAccounts({ user }))[0];
+export const accountOf = async (user: string): Promise<ShownAccount | undefined> => (await fetchAccounts({ user }))[0];
 
 const fetchAccounts = async (
   query: Readonly<Record<string, string | number | undefined>>,
-): Promise<readonly Account[]> =>
-  (await transport.json<{ readonly data: readonly Account[] }>(ACCOUNT_LIST, { query })).data;
+): Promise<readonly ShownAccount[]> =>
+  (await transport.json<{ readonly data: readonly ShownAccount[] }>(ACCOUNT_LIST, { query })).data;
 
 const pathOf = (id: string, rest: string): string => `/api/users/${encodeURIComponent(id)}/${rest}`;
 
@@ -71,13 +71,13 @@ export const setRoles = (id: string, roles: readonly string[]): Promise<unknown>
     body: { data: { roles: { set: roles } } },
   });
 
-const INVITES = '/api/users/invites';
+const INVITES_PATH = '/api/users/invites';
 
 export const fetchInvitations = async (): Promise<readonly Invitation[]> =>
-  (await transport.json<{ readonly data: readonly Invitation[] }>(INVITES)).data;
+  (await transport.json<{ readonly data: readonly Invitation[] }>(INVITES_PATH)).data;
 
 export const removeInvitation = (id: string): Promise<unknown> =>
-  transport.send(`${INVITES}/${encodeURIComponent(id)}`, { method: 'DELETE' });
+  transport.send(`${INVITES_PATH}/${encodeURIComponent(id)}`, { method: 'DELETE' });
 
 export const invite = (email: string, roles: readonly string[]): Promise<unknown> =>
   transport.send('/api/users/invite', { method: 'POST', body: { email, roles } });
@@ -85,7 +85,7 @@ export const invite = (email: string, roles: readonly string[]): Promise<unknown
 /** → the id. */
 export const addAccount = async (email: string, roles: readonly string[]): Promise<string> =>
   (
-    await transport.json<{ readonly user: Pick<Account, 'id'> }>(ACCOUNT_LIST, {
+    await transport.json<{ readonly user: Pick<ShownAccount, 'id'> }>(ACCOUNT_LIST, {
       method: 'POST',
       body: { email, roles },
     })

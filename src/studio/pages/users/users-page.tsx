@@ -7,10 +7,10 @@ import { wording } from '../../en.ts';
 import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { CreateForm } from '../../parts/create-form.tsx';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
-import { Invitations } from './invitations.tsx';
+import { InvitationList } from './invitations.tsx';
 import { RoleChoice } from './role-choice.tsx';
 import { UserPanel } from './user-panel.tsx';
-import { type Account, accountOf, actOn, addAccount, findAccounts } from './user-requests.ts';
+import { accountOf, actOn, addAccount, findAccounts, type ShownAccount } from './user-requests.ts';
 
 export function UsersPage(): JSX.Element {
   const { subject, query } = address.value;
@@ -24,7 +24,7 @@ export function UsersPage(): JSX.Element {
       <FoundAccountTable key={text} text={text} version={version} chosen={subject} />
       {subject !== undefined && <ChosenAccount key={subject} id={subject} version={version} onChange={change} />}
       <NewAccount onMade={change} />
-      <Invitations />
+      <InvitationList />
     </main>
   );
 }
@@ -97,7 +97,7 @@ function AccountSearch({ text }: { readonly text: string }): JSX.Element {
 }
 
 interface AccountTableProps {
-  readonly accounts: readonly Account[];
+  readonly accounts: readonly ShownAccount[];
   readonly chosen: string | undefined;
 }
 

@@ -26,7 +26,7 @@ interface AccessQuestion {
   readonly action: RuleAction;
 }
 
-export function accessOf(
+export function roleAccess(
   tools: PolicyTools,
   { roles }: AskedRole,
   { served, collection, action }: AccessQuestion,

@@ -10,7 +10,7 @@ import { wording } from '../../en.ts';
 import { ScrollTable } from '../../parts/scroll-table.tsx';
 import { RULE_ACTIONS } from '../policies/rule-sets.ts';
 import { CallerAccess, RecordAccess } from './asked-access.tsx';
-import { accessOf, askedRoles, type RoleAccess } from './role-access.ts';
+import { askedRoles, type RoleAccess, roleAccess } from './role-access.ts';
 
 export function WhoPage(): JSX.Element {
   const served = schema.value!;
@@ -113,7 +113,7 @@ function AccessTable({ tools, served, collection, user }: AccessTableProps): JSX
             <th scope="row">{role.name}</th>
             {RULE_ACTIONS.map((action) => (
               <td key={action}>
-                <AccessWords {...accessOf(tools, role, { served, collection, action })} />
+                <AccessWords {...roleAccess(tools, role, { served, collection, action })} />
               </td>
             ))}
           </tr>

@@ -17,7 +17,7 @@ export function ExplanationView({ question, explanation, member }: ExplanationVi
   const own = explanation.members.find(({ name }) => name === member);
   const rules = own === undefined ? explanation.rules : [];
   const members = own === undefined ? explanation.members : [own];
-  const verdict = verdictOf(own === undefined ? [explanation.allowed] : [explanation.allowed, own.allowed]);
+  const verdict = shownVerdict(own === undefined ? [explanation.allowed] : [explanation.allowed, own.allowed]);
   return (
     <section aria-label={wording.answer} class="explanation">
       <p class={`verdict ${verdict}`} role="status">
@@ -64,7 +64,7 @@ export function ExplanationView({ question, explanation, member }: ExplanationVi
 }
 
 /** The record has to be allowed, and its member. */
-function verdictOf(all: readonly (boolean | null)[]): keyof typeof wording.verdicts {
+function shownVerdict(all: readonly (boolean | null)[]): keyof typeof wording.verdicts {
   if (all.includes(false)) return 'refused';
   return all.includes(null) ? 'depends' : 'allowed';
 }

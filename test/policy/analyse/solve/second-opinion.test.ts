@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bool, type Context, type Expr, init, type Solver } from 'z3-solver';
 import { compareRules } from '../../../../src/policy/analyse/solve/solve.ts';
-import { compile } from '../../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../../src/policy/compile.ts';
 import type { Checked, CheckedOperand, LiteralOperand } from '../../../../src/policy/types.ts';
 import { parseSchema } from '../../../../src/schema/load.ts';
 import { Random } from '../../../fuzz/random.ts';
@@ -187,7 +187,7 @@ it('the solver and Z3 decide random pairs alike', async () => {
   for (let i = 0; i < PAIRS; i++) {
     const old = policy(random);
     const changed = other(random, old);
-    const [before, after] = [compile(old, place), compile(changed, place)];
+    const [before, after] = [compilePolicy(old, place), compilePolicy(changed, place)];
     const { verdict } = compareRules(place, [[before], [after]]);
     expect(`${old} → ${changed}: ${verdict}`).toBe(
       `${old} → ${changed}: ${await opinion.verdict(before.checked, after.checked)}`,

@@ -1,5 +1,5 @@
 /** Pairs of policies with the verdict that the definition gives. Seeded faults in the solver must change some. */
-import { compile } from '../../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../../src/policy/compile.ts';
 import type { Action, Policy } from '../../../../src/policy/types.ts';
 import { parseSchema } from '../../../../src/schema/load.ts';
 
@@ -250,7 +250,7 @@ export const schema = parseSchema(SCHEMA).schema!;
 
 export function verdictOf(solver: SolveModule & BudgetModule, [old, changed, , action = 'read']: SolveCase): Verdict {
   const place = { catalog: schemaCatalog, collection: 'documents', action };
-  const compiled = (rules: Rules): readonly Policy[] => [rules].flat().map((text) => compile(text, place));
+  const compiled = (rules: Rules): readonly Policy[] => [rules].flat().map((text) => compilePolicy(text, place));
   const budget = new solver.Budget(125);
   return solver.compareRules(place, [compiled(old), compiled(changed)], { budget }).verdict;
 }

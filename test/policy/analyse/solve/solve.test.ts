@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import * as search from '../../../../src/policy/analyse/solve/search.ts';
 import * as solve from '../../../../src/policy/analyse/solve/solve.ts';
-import { compile } from '../../../../src/policy/compile.ts';
+import { compilePolicy } from '../../../../src/policy/compile.ts';
 import type { Fault } from '../../../fuzz/faults/fault.ts';
 import { ProgramCopy } from '../../../fuzz/faults/program-copy.ts';
 import { loaderOf } from '../../../fuzz/policies/compiler.ts';
@@ -28,7 +28,7 @@ describe('the solver', () => {
 
   it('shows a difference as one world of rows', () => {
     const place = { catalog: schema, collection: 'documents', action: 'read' } as const;
-    const rules = (text: string) => [compile(text, place)];
+    const rules = (text: string) => [compilePolicy(text, place)];
     const found = solve.findWorld(place, {
       allowedBy: rules('any(@record.team.memberships as m, m.user = @request.auth.id)'),
       deniedBy: rules('any(@record.team.memberships as m, m.user = @request.auth.id and m.role = "owner")'),
@@ -44,7 +44,7 @@ describe('the solver', () => {
 
   it('gives up, without a verdict, at once if nothing is left of the budget', () => {
     const place = { catalog: schema, collection: 'documents', action: 'read' } as const;
-    const pair = [[compile('@record.score > 1', place)], [compile('@record.score > 2', place)]] as const;
+    const pair = [[compilePolicy('@record.score > 1', place)], [compilePolicy('@record.score > 2', place)]] as const;
     expect(solve.compareRules(place, pair, { budget: new search.Budget(0) })).toEqual({ verdict: 'unknown' });
   });
 

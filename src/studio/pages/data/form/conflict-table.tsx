@@ -8,7 +8,7 @@ import { ScrollTable } from '../../../parts/scroll-table.tsx';
 import { gridColumnsOf, type StudioRecord } from '../record-query.ts';
 import { type OpenRecord, openRecord, type TaggedRecord } from '../record-reader.ts';
 import { ValueText } from '../value-text.tsx';
-import { dataOf, type FormDraft } from './form-draft.ts';
+import { type FormDraft, formData } from './form-draft.ts';
 
 interface ConflictTableProps {
   readonly collection: ServedCollection;
@@ -27,7 +27,7 @@ export function ConflictTable({ collection, before, draft, onOver, onStored }: C
   useEffect(() => section.current?.focus(), [open]);
   if (open === undefined) return <p class="loading">{wording.loading}</p>;
   if ('problem' in open) return <ProblemNote problem={open.problem} />;
-  const mine = dataOf(collection, draft);
+  const mine = formData(collection, draft);
   const { record } = open;
   const names = gridColumnsOf(collection)
     .filter(({ name }) => name !== 'updated_at')

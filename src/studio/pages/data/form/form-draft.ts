@@ -59,7 +59,7 @@ export const linkedIdsOf = (name: string, record: StudioRecord | undefined): rea
   ((record?.expand?.[name] ?? []) as readonly StudioRecord[]).map(({ id }) => String(id));
 
 /** `data` of the write. Unchanged members are left out, and keep their value or take their default. */
-export function dataOf(collection: ServedCollection, draft: FormDraft): Readonly<Record<string, unknown>> {
+export function formData(collection: ServedCollection, draft: FormDraft): Readonly<Record<string, unknown>> {
   const members = formMembersOf(collection).filter(({ name }) => draft[name] !== undefined);
   return Object.fromEntries(
     members.map((member) => {

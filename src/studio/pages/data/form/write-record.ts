@@ -8,7 +8,7 @@ import { wording } from '../../../en.ts';
 import { noteRecord } from '../record-events.ts';
 import { expandedNames, type StudioRecord } from '../record-query.ts';
 import type { TaggedRecord } from '../record-reader.ts';
-import { dataOf, type FormDraft, undoOf } from './form-draft.ts';
+import { type FormDraft, formData, undoOf } from './form-draft.ts';
 
 /** Throws BylawError. A change can be undone until another user changes the record. */
 export async function writeRecord(
@@ -18,7 +18,7 @@ export async function writeRecord(
 ): Promise<StudioRecord> {
   const { name } = collection;
   const records = service.collection(name);
-  const data = dataOf(collection, draft);
+  const data = formData(collection, draft);
   const options = { expand: expandedNames(collection) };
   if (base === undefined) {
     const created = (await records.create(data, options)) as StudioRecord;
