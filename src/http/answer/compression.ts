@@ -36,7 +36,7 @@ const PLAIN_PATHS = /^(?:\/api)?\/auth(?:\/|$)/;
 /** Compresses a body that a handler has set as text or as a value, such as a problem. */
 export async function compressBody(ctx: Context): Promise<void> {
   const { body } = ctx;
-  if (ctx.respond === false || PLAIN_PATHS.test(ctx.path)) return;
+  if (PLAIN_PATHS.test(ctx.path)) return;
   const isJson = isPlainValue(body);
   if (!isJson && typeof body !== 'string') return;
   const bytes = Buffer.from(isJson ? JSON.stringify(body) : body);

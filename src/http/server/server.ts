@@ -58,7 +58,8 @@ class Generation {
       } catch (error) {
         answerError(ctx, error, app.log);
       }
-      await compressBody(ctx);
+      // A route that sends by itself has compressed its answer.
+      if (ctx.respond !== false) await compressBody(ctx);
     });
     this.serve = koa.callback();
   }
