@@ -255,17 +255,17 @@ function notWithin({ name, fields, relations }: Bare, member: NamedMember, withi
   const found = relations.get(within);
   if (member.name === within) return `\`${within}\` cannot be unique within itself; expected \`unique: true\``;
   if (field !== undefined && !isComparable(field)) return `an index does not compare values of \`${within}\``;
-  if (field !== undefined) return lacksValue(field, 'field');
+  if (field !== undefined) return noValueText(field, 'field');
   const kinds = member.uniqueKey === undefined ? 'relation' : 'field or relation';
   if (found === undefined) return `\`${name}\` has no ${kinds} \`${within}\``;
   if (found.kind !== 'belongs_to') return `\`${name}.${within}\` is not a belongs_to`;
-  return lacksValue(found, 'relation');
+  return noValueText(found, 'relation');
 }
 
 type Leader = Pick<Field, 'name' | 'needed'>;
 
 /** A member that is needed and not required is of a table that another program owns, or leads to one. */
-const lacksValue = ({ name, needed }: Leader, kind: string): string =>
+const noValueText = ({ name, needed }: Leader, kind: string): string =>
   needed
     ? `records without \`${name}\` could share a value, and another program may write some; remove \`within\``
     : `records without \`${name}\` could share a value; add \`required: true\` to the ${kind} \`${name}\``;
