@@ -5,7 +5,7 @@
 import { invariant, present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { foldedColumn } from '../policy/fold.ts';
-import { type Checked, keyOf, type Policy, STAMPS } from '../policy/types.ts';
+import { belongsTosOf, type Checked, keyOf, type Policy, STAMPS } from '../policy/types.ts';
 import { allOperandsOf } from '../policy/visit.ts';
 import { columnTypeOfField, FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import type { TextForm } from '../schema/fields/kind.ts';
@@ -152,7 +152,7 @@ export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
 
 function collectionTable(collection: Collection, schema: Schema): Table {
   const fields = [...collection.fields.values()];
-  const references = referencesIn(collection);
+  const references = belongsTosOf(collection);
   return {
     name: collection.table,
     ...formerTable(collection, schema),
@@ -252,10 +252,6 @@ function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schem
   const isCleared = onDelete === 'SET NULL';
   const tenant = { column: own, references };
   return { column, table: target.table, key, onDelete: isCleared ? 'NO ACTION' : onDelete, tenant };
-}
-
-function referencesIn(collection: Collection): readonly BelongsTo[] {
-  return [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
 }
 
 /** The columns of users besides their fields. */

@@ -3,6 +3,7 @@ import { memoizedBy } from '../memoized.ts';
 import { empty, ident, join, quotedText, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import { foldedColumn } from './fold.ts';
 import {
+  belongsTosOf,
   type CatalogBelongsTo,
   type CatalogCollection,
   type CatalogField,
@@ -59,9 +60,6 @@ const cellOf = ({ table }: ReferencedColumn, wanted: Sql, given: string, value: 
       SELECT ${wanted}
         FROM ${tableIdent(table)} AS r
        WHERE ${ident('r', given)} = ${value})`;
-
-const belongsTosOf = ({ relations }: CatalogCollection): readonly CatalogBelongsTo[] =>
-  [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
 
 /**
  * PostgreSQL sees through the query of a table with cast columns, and finds rows by the indexes of the others. A join

@@ -60,6 +60,15 @@ export interface CatalogKey {
   /** The id of the stored row named `s`: no table has the `column` of a key of several, and one may have spaces. */
   readonly made?: Sql;
 }
+type BelongsToOf<R> = Extract<R, { readonly kind: 'belongs_to' }>;
+/** The relations whose column holds the id of a record. */
+export function belongsTosOf<R extends { readonly kind: string }>(collection: {
+  readonly relations: ReadonlyMap<string, R>;
+}): readonly BelongsToOf<R>[] {
+  const isBelongsTo = (relation: R): relation is BelongsToOf<R> => relation.kind === 'belongs_to';
+  return [...collection.relations.values()].filter(isBelongsTo);
+}
+
 const UUID_KEY: CatalogKey = { kind: 'uuid', column: 'id' };
 /** INVARIANT: all that depends on the key of a collection asks this function, or `idOf`. */
 export const keyOf = ({ key = UUID_KEY }: Pick<CatalogCollection, 'key'>): CatalogKey => key;

@@ -14,7 +14,7 @@ import type { Collection, Schema } from '../schema/model/model.ts';
 import { type Param, param, raw, type Sql, sql, text, typedLiteral, uuid } from '../sql.ts';
 import type { JsonText } from './json-pieces.ts';
 import { recordKeyOf } from './record-key.ts';
-import { everyTenant } from './scope.ts';
+import { type Collections, everyTenant } from './scope.ts';
 
 /** Older keys are forgotten. */
 const EXPIRY = raw(`now() - interval '24 hours'`);
@@ -60,7 +60,6 @@ export interface AnswerToKeep {
   /** The records whose content is in the answer; undefined: some are deleted again, so that only the outline is kept. */
   readonly records: readonly RecordReference[] | undefined;
 }
-type Collections = Pick<Schema, 'collections'>;
 
 /** Bytes of a kept answer; of a larger one, the outline is kept. */
 export const MAX_KEPT_BYTES = 65_536;

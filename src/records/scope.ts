@@ -27,7 +27,7 @@ import { type RecordKey, recordKeyIn, recordKeyOf } from './record-key.ts';
 /** No record is of this tenant. */
 const NO_TENANT = '00000000-0000-0000-0000-000000000000';
 
-type Collections = Pick<Schema, 'collections'>;
+export type Collections = Pick<Schema, 'collections'>;
 
 interface LinkPair {
   readonly id: string;

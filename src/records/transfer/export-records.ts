@@ -4,8 +4,8 @@ import { type Collection, type ManyToMany, tenantKeyOf } from '../../schema/mode
 import { ident, join, type Sql, sql, typedLiteral } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { RecordShape } from '../record-shape.ts';
-import { everyTenant, type Scope, type ScopedRows } from '../scope.ts';
-import { type Collections, manyToManyOf } from './members.ts';
+import { type Collections, everyTenant, type Scope, type ScopedRows } from '../scope.ts';
+import { manyToManyOf } from './members.ts';
 
 const PAGE_SIZE = 1_000;
 

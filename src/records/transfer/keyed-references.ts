@@ -8,8 +8,8 @@ import type { Scalar } from '../../policy/values.ts';
 import { type Collection, tenantKeyOf } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, text } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
-import type { Scope } from '../scope.ts';
-import { type Collections, type StoredMember, storedMembersOf } from './members.ts';
+import type { Collections, Scope } from '../scope.ts';
+import { type StoredMember, storedMembersOf } from './members.ts';
 import type { StagedRecord, TargetKey } from './read-record.ts';
 import { comma, type ImportCheck, LINKS, STAGE, type StagedValues } from './staging-tables.ts';
 

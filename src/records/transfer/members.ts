@@ -3,8 +3,9 @@ import { foldedColumn } from '../../policy/fold.ts';
 import { keyOf, type ReferencedColumn } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS, keyKindOf } from '../../schema/fields/index.ts';
 import type { FieldKind, Read } from '../../schema/fields/kind.ts';
-import type { BelongsTo, Collection, Default, Field, ManyToMany, Schema } from '../../schema/model/model.ts';
+import type { BelongsTo, Collection, Default, Field, ManyToMany } from '../../schema/model/model.ts';
 import type { SqlType } from '../../sql.ts';
+import type { Collections } from '../scope.ts';
 
 export interface StoredMember {
   readonly name: string;
@@ -37,8 +38,6 @@ export interface StoredMember {
   /** Text of a CSV cell → the JSON value that it represents; undefined if it cannot be read. */
   fromText(text: string): unknown;
 }
-
-export type Collections = Pick<Schema, 'collections'>;
 
 /** The value is unique in the whole collection, or within a relation. */
 export const isExclusive = ({ isUnique, uniqueWithin }: StoredMember): boolean =>

@@ -1,5 +1,6 @@
 /** The records of one tenant: the collections that have some, and the column by which each is found. */
 import type { Queryable } from '../../database/contract.ts';
+import { belongsTosOf } from '../../policy/types.ts';
 import { type BelongsTo, type Collection, type Schema, tenantKeyOf } from '../../schema/model/model.ts';
 import { ident, type Sql, sql, uuid } from '../../sql.ts';
 import { everyTenant, type Scope, type ScopedRows, scopeOf } from '../scope.ts';
@@ -54,13 +55,10 @@ export function tenantFromId(schema: Schema, collection: string, id: string): Te
   return { id, parts: [own, ...partsInOrder(others)] };
 }
 
-const belongsTosIn = ({ relations }: Collection): readonly BelongsTo[] =>
-  [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
-
 const endingWith = (collection: Collection, tenants: string): BelongsTo | undefined =>
   collection.kind === 'users'
     ? undefined
-    : belongsTosIn(collection).find(
+    : belongsTosOf(collection).find(
         ({ required, onDelete, collection: to }) => required && onDelete === 'cascade' && to === tenants,
       );
 
@@ -68,7 +66,7 @@ function partsInOrder(parts: readonly TenantPart[]): readonly TenantPart[] {
   const ordered: TenantPart[] = [];
   const visit = (part: TenantPart): void => {
     if (ordered.includes(part)) return;
-    const needed = belongsTosIn(part.collection).filter(({ required }) => required);
+    const needed = belongsTosOf(part.collection).filter(({ required }) => required);
     for (const other of parts)
       if (other !== part && needed.some(({ collection }) => collection === other.collection.name)) visit(other);
     ordered.push(part);
@@ -79,7 +77,7 @@ function partsInOrder(parts: readonly TenantPart[]): readonly TenantPart[] {
 
 /** The optional references among records that are divided by tenant: a record may hold them before their targets exist. */
 export const looseReferences = (part: TenantPart, { parts }: Tenant): readonly BelongsTo[] =>
-  belongsTosIn(part.collection).filter(
+  belongsTosOf(part.collection).filter(
     ({ required, collection, column }) =>
       !required && column !== part.column && parts.some((other) => other.collection.name === collection),
   );

@@ -4,7 +4,7 @@ import type { Row } from '../../policy/types.ts';
 import { STAMPS } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { ErrorDetail } from '../../problem.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import { recordKeyIn, recordKeyOf } from '../record-key.ts';
 import {
@@ -16,13 +16,7 @@ import {
   readInput,
   type ServerValues,
 } from './input.ts';
-import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
-
-/** A collection of a schema. */
-interface ReadCollection {
-  readonly schema: Pick<Schema, 'collections'>;
-  readonly collection: Collection;
-}
+import type { CollectionOf, MemberChange, PartnerChange, Writing } from './written-row.ts';
 
 /** A write under a schema. */
 interface InProcessWrite {
@@ -91,7 +85,7 @@ const firstMembersOf = ({ relation, set, add }: LinkChange): MemberChange => ({
 const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
 
 /** A new record as policies see it, with the ids of its partners and members. */
-export function createdRow(of: ReadCollection, id: string, writing: Writing): Row {
+export function createdRow(of: CollectionOf, id: string, writing: Writing): Row {
   const { collection } = of;
   const before: Record<string, unknown> = {};
   for (const { kind, name } of collection.relations.values()) {
@@ -114,7 +108,7 @@ export function storedRow({ fields, relations }: Collection, { values }: Writing
 }
 
 /** Partners and members by relation, after the write. */
-export function changedBy({ schema }: Pick<ReadCollection, 'schema'>, held: Row, { members, partners }: Writing): Row {
+export function changedBy({ schema }: Pick<CollectionOf, 'schema'>, held: Row, { members, partners }: Writing): Row {
   const after: Record<string, unknown> = { ...held };
   for (const { relation, partner } of partners)
     after[relation.name] = partner === null ? null : recordKeyIn(schema, relation.collection).value(partner);

@@ -240,7 +240,7 @@ const NULLS_OTHERWISE: Otherwise = {
 };
 
 /** A collection of a schema. */
-interface CollectionOf {
+export interface CollectionOf {
   readonly schema: Pick<Schema, 'collections'>;
   readonly collection: Collection;
 }

@@ -1,5 +1,5 @@
 /** Tables of a database in memory in the place of those that other programs own, as the schema describes them. */
-import { keyOf } from '../../policy/types.ts';
+import { belongsTosOf, keyOf } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS, keyKindIn, keyKindOf } from '../../schema/fields/index.ts';
 import { keyColumnsOf } from '../../schema/model/composite-key.ts';
 import { uniqueColumns } from '../../schema/model/indexes.ts';
@@ -21,7 +21,7 @@ export function adoptedTables(schema: Schema): readonly Sql[] {
 }
 
 function createAdopted(collection: Collection, schema: Schema): Sql {
-  const references = adoptedReferences(collection).filter(({ columns }) => columns === undefined);
+  const references = belongsTosOf(collection).filter(({ columns }) => columns === undefined);
   const columns = [
     ...(collection.key?.parts === undefined ? [keyColumn(collection)] : []),
     ...Array.from(collection.fields.values(), (field) => sql`${ident(field.column)} ${raw(storedType(field))}`),
@@ -66,23 +66,18 @@ const identList = (columns: readonly string[]): Sql =>
     ', ',
   );
 
-const adoptedReferences = ({ relations }: Collection): readonly BelongsTo[] =>
-  [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
-
 const ON_DELETE_SQL = { cascade: 'CASCADE', restrict: 'RESTRICT', set_null: 'SET NULL' };
 
 /** The tables of the service follow later, and have no constraints of these. */
 function foreignKeysOf(collection: Collection, { collections }: Schema): readonly Sql[] {
-  return adoptedReferences(collection).flatMap(
-    ({ column, columns = [column], collection: to, references, onDelete }) => {
-      const target = collections.get(to)!;
-      if (target.managed) return [];
-      const referenced = references === undefined ? keyColumnsOf(target) : [references.column];
-      return sql`
+  return belongsTosOf(collection).flatMap(({ column, columns = [column], collection: to, references, onDelete }) => {
+    const target = collections.get(to)!;
+    if (target.managed) return [];
+    const referenced = references === undefined ? keyColumnsOf(target) : [references.column];
+    return sql`
       ALTER TABLE ${tableIdent(collection.table)}
         ADD FOREIGN KEY (${identList(columns)})
             REFERENCES ${tableIdent(target.table)} (${identList(referenced)})
             ON DELETE ${raw(ON_DELETE_SQL[onDelete])}`;
-    },
-  );
+  });
 }
