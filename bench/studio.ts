@@ -198,7 +198,7 @@ async function measureSoak(browser: Browser, page: Page, url: string, seconds: n
 
 async function run({ rounds, seconds }: BenchOptions): Promise<void> {
   if (!hasBrowser) {
-    console.log('  not measured: there is no Chromium (Debian: apt-get install chromium)');
+    console.log('  not measured: there is no Chromium (Debian: apt-get install chromium-headless-shell)');
     return;
   }
   const data = mkdtempSync(join(tmpdir(), 'bylaw-studio-'));
