@@ -14,8 +14,8 @@ const MAX_GROWTH = 9;
 const NOISE = 0.25;
 /** Milliseconds for `SMALL` characters that settle the matter: a million steps and more. */
 const HOPELESS = 20;
-/** Milliseconds for all attacks on an expression: only exponential work takes so long. */
-const PATIENCE = 3_000;
+/** Milliseconds for all attacks on an expression, of which there are thousands: only exponential work takes so long on any machine. */
+const PATIENCE = 20_000;
 
 export interface Verdict {
   readonly attack: Attack;
