@@ -3,7 +3,7 @@
  * is in three teams, `u1` owns the last 45 % of all, which are due at once, `u2` owns none and is in 51 teams. Of the
  * documents, 2.75 % are published, one kind is rare and another one late. Of the tasks, `u1` owns 45 %, spread over all folders, and the first
  * 99 % are done; they are stored in no order. Half of the folders have a label that no caller may read, and the other half
- * one that all may. A third of the entries was updated since the last VACUUM.
+ * one that all may. A third of the entries was updated since the last VACUUM. Every caller sees all parcels, of which 98 % have arrived.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ const PAGE = 20;
 const MOST_RATIO = 3;
 const FEW_BUFFERS = 500;
 
-const KIND = { user: 1, team: 2, document: 4, comment: 5, note: 6, folder: 7, task: 8, entry: 9 };
+const KIND = { user: 1, team: 2, document: 4, comment: 5, note: 6, folder: 7, task: 8, entry: 9, parcel: 3 };
 const idOf = (kind: number, n: number): string => `0190000${kind}-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const made = (kind: number, n: string): string =>
   `('0190000${kind}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
@@ -92,8 +92,11 @@ function fillings(rows: number): readonly string[] {
     `INSERT INTO entries (id, created_at, updated_at, body, open)
      SELECT ${made(KIND.entry, 'n')}, ${stamps(rows * 0.6)}, CASE WHEN n > ${rows * 0.3} THEN 'late ' ELSE 'early ' END || n, n % 2 = 0
        FROM generate_series(1, ${rows * 0.6}) AS n`,
+    `INSERT INTO parcels (id, created_at, updated_at, state)
+     SELECT ${made(KIND.parcel, 'n')}, ${stamps(rows * 0.5)}, CASE n % 50 WHEN 0 THEN CASE WHEN n % 200 = 0 THEN 'lost' ELSE 'moving' END ELSE 'arrived' END
+       FROM generate_series(1, ${rows * 0.5}) AS n`,
     // The server may have tables of other tests, whose plans must not change.
-    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, folders__labels, tasks, entries',
+    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, folders__labels, tasks, entries, parcels',
     `UPDATE entries SET updated_at = now() WHERE id <= ${made(KIND.entry, `${rows * 0.2}`)}`,
     // Other sessions know at once how many rows have former versions.
     'SELECT pg_stat_force_next_flush()',
@@ -108,7 +111,7 @@ interface Asked {
 }
 interface Case extends Asked {
   readonly title: string;
-  readonly collection: 'documents' | 'comments' | 'notes' | 'folders' | 'tasks' | 'entries';
+  readonly collection: 'documents' | 'comments' | 'notes' | 'folders' | 'tasks' | 'entries' | 'parcels';
   /** `$1`: the caller. */
   readonly best: string;
 }
@@ -252,6 +255,13 @@ const CASES: readonly Case[] = [
     collection: 'documents',
     filters: { sort: '-kind' },
     best: `SELECT t.* FROM documents t WHERE ${isReadable('t')} ORDER BY t.kind COLLATE "C" DESC, t.id LIMIT 21`,
+  },
+  // The same where the rule permits every record.
+  {
+    title: 'parcels, the last state first',
+    collection: 'parcels',
+    filters: { sort: '-state' },
+    best: `SELECT t.* FROM parcels t WHERE t.state = 'moving' ORDER BY t.state, t.id LIMIT 21`,
   },
   // Another value than the frequent one is the first.
   {

@@ -98,10 +98,10 @@ function walkedRows(walk: WalkedRows): Sql {
     ? sql`(SELECT t.* FROM ${passed} WHERE ${join(conditions, ' AND ')} ORDER BY ${order} OFFSET 0) AS t`
     : passed;
   const tests = isLast ? permitted : [...conditions, ...permitted];
+  const where = tests.length === 0 ? empty : sql` WHERE ${join(tests, ' AND ')}`;
   return sql`"walked" AS MATERIALIZED (
          SELECT t.*
-           FROM ${found}
-          WHERE ${join(tests, ' AND ')}
+           FROM ${found}${where}
           ORDER BY ${order}
           LIMIT ${most})`;
 }

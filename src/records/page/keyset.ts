@@ -98,6 +98,24 @@ export class Keyset {
     return sql`${bound} AND ${this.#after(position, this.#from)}`;
   }
 
+  /** The rows whose first key is not beyond a value. */
+  upTo(value: unknown): Sql {
+    const { sql: column, type, descending } = this.#keys[this.#from]!;
+    return sql`${column} ${raw(descending ? '>=' : '<=')} ${param(type, value)}`;
+  }
+
+  /** The same, where few rows come before those with this value, which an index on the first key and the next one has in their order. */
+  upToAlone(value: unknown): readonly { readonly condition: Sql; readonly order: Sql }[] {
+    const [first, next] = this.#keys.slice(this.#from);
+    const { sql: column, type, descending } = first!;
+    const bound = param(type, value);
+    const order = (direction: string): Sql => sql`${column}${raw(direction)}, ${next!.sql}${raw(directionOf(next!))}`;
+    return [
+      { condition: sql`${column} ${raw(descending ? '>' : '<')} ${bound}`, order: order(directionOf(first!)) },
+      { condition: sql`${column} BETWEEN ${bound} AND ${bound}`, order: order(directionOf(next!)) },
+    ];
+  }
+
   /** `(a, id) > ($1, $2)`: one range of an index on both. */
   #rowAfter(keys: readonly KeysetColumn[], position: BoundValues): Sql {
     const columns = keys.map((key) => key.sql);
@@ -238,8 +256,9 @@ export const anyWindowOf = (most: PlacedRows, offset: PlacedRows): Sql =>
 
 /** An index has the column and the id, in one direction. */
 export function columnOrderOf({ path, descending }: Sorting, [, second]: readonly Sorting[]) {
-  const isWhole = second === undefined ? !descending : isById(second) && second.descending === descending;
-  return { column: path.field!.column, descending, isWhole };
+  const isThenById = second === undefined || isById(second);
+  const isWhole = isThenById && (second?.descending ?? false) === descending;
+  return { column: path.field!.column, descending, isWhole, isThenById };
 }
 
 /** An index has the order. The caller's rules may hide values of a field, of which no index knows. */

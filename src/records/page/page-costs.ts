@@ -3,7 +3,15 @@
 import { memoizedBy } from '../../memoized.ts';
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
 import { keyOf } from '../../policy/types.ts';
-import type { ChosenWay, ExpectedRows, Gathered, OpaqueFilter, PageQuestion, ValueRange } from './page-question.ts';
+import type {
+  ChosenWay,
+  ExpectedRows,
+  FirstValues,
+  Gathered,
+  OpaqueFilter,
+  PageQuestion,
+  ValueRange,
+} from './page-question.ts';
 import {
   areIndexed,
   estimatedKeys,
@@ -42,6 +50,8 @@ const LINKED = 4;
 const LIST_OF_KEYS = 2_000;
 /** The cost to gather the ids, and to look up their rows. */
 const UNION = 60;
+/** The cost to plan a statement for its values. */
+const PLANNED = 500;
 
 /** The share of a condition that is not known. */
 const UNKNOWN_SHARE = 0.3;
@@ -137,7 +147,10 @@ export class Estimate {
       return least <= Math.min(MOST_FILTERED, links) ? ofFilters?.way : undefined;
     }
     const best = cheapest<Costed<FullWay>>([ofFilters, this.#ofOpaque, this.#ofAll]);
-    const cost = Math.min((this.#walked + this.#unordered(this.#walked)) * this.#passed(), RANGE + links * LINKED);
+    const cost = Math.min(
+      (this.#walked + this.#firstOfOrder(this.#walked).read) * this.#passed(),
+      RANGE + links * LINKED,
+    );
     return this.#bounded({ cost, way: undefined }, best);
   }
 
@@ -202,21 +215,35 @@ export class Estimate {
     if (other === undefined) return first.way;
     const { cost, way } = other;
     const of = first.way?.of;
-    if (this.#links !== undefined || this.#isSure(of)) return cost < first.cost ? way : first.way;
+    if (this.#links !== undefined) return cost < first.cost ? way : first.way;
+    if (this.#isSure(of)) {
+      if (cost >= first.cost) return first.way ?? this.#firstValues(way);
+      // PostgreSQL orders all rows by itself.
+      return this.#question.isOpen && of === undefined ? undefined : way;
+    }
     // Then a walk in vain would cost a page more than it saves.
     if (way.kind === 'branches' && first.cost > TRY * cost && this.#isKnown) return way;
     const share = of === undefined ? 1 : this.#shareIn(of);
     const passed = this.#passed(share, of !== undefined && 'tests' in of ? this.#lookedUp : this.#ruled);
     const isByKeys = way.kind === 'gathered' && way.by === 'keys';
     if (cost > this.#costOfAll(this.#table.rows * share, passed) && !isByKeys) return first.way;
-    const most = (length: number): number =>
-      this.#rowsWithin(cost / TRY - (of === undefined ? this.#ordering(length) : 0), passed);
+    const ordering = (length: number): number => (of === undefined ? this.#ordering(length) : 0);
+    const most = (length: number): number => this.#rowsWithin(cost / TRY - ordering(length), passed);
     const least = Math.min(USUAL_LENGTH, 2 * this.#question.most);
     const bound = LENGTHS.find((each) => each <= most(each) && each >= least);
     if (bound === undefined) return way;
     // Fewer rows would not fill the page even where half of them match.
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
-    return { ...way, walk, ...(of !== undefined && { within: of }) };
+    // The longer walk may need another value of the order, of which all rows are read.
+    if (walk > bound && ordering(walk) > cost / TRY) return way;
+    return { ...way, walk, ...(of === undefined ? { first: this.#firstOfOrder(walk).values } : { within: of }) };
+  }
+
+  /** A walk that is sure to fill the page ends after the first values of the order, where PostgreSQL would sort the table. */
+  #firstValues(other: FullWay): FullWay | undefined {
+    const walk = LENGTHS.findLast((each) => each >= this.#walked);
+    const { values = undefined } = walk === undefined ? {} : this.#firstOfOrder(walk);
+    return values === undefined ? undefined : { ...other, walk, first: values };
   }
 
   /** The rows that a walk passes at such a cost, if it meets as many former versions as there may be. */
@@ -231,28 +258,41 @@ export class Estimate {
     return rows * passed + Math.min(rows, this.#table.dead ?? 0) * FORMER;
   }
 
-  /** The rows that are read for so many in the order of the page: all of one value before the first of them is known. */
-  #unordered(most: number): number {
+  /**
+   * So many rows in the order of the page, of which the index has that of one column: of each value, all are read, but where
+   * the page ends within the first one. PostgreSQL expects as many rows of each.
+   */
+  #firstOfOrder(most: number): FirstOfOrder {
     const { order } = this.#question;
-    if (order === undefined || order.isWhole) return 0;
+    if (order === undefined || order.isWhole) return { read: 0 };
     const { rows, columns } = this.#table;
     const known = columns.get(order.column);
-    if (known === undefined) return 0;
+    if (known === undefined) return { read: 0 };
     const groups = orderedGroups(known)[order.descending ? 'descending' : 'ascending'];
-    if (!order.isFirstPage || groups.length === 0) return rows * known.repeated;
+    if (!order.isFirstPage || groups.length === 0) return { read: rows * known.repeated };
+    const average = rows / known.distinct;
+    const [first] = groups;
+    const ofFirst = rows * first!.share;
+    // PostgreSQL orders a value of the index, or all rows.
+    const isWorth = (read: number, expected: number): boolean =>
+      PLANNED + read * (WALKED + FOUND) < Math.min(expected * (WALKED + FOUND), rows * SCANNED);
+    if (first!.isOne && order.isThenById && ofFirst >= most && isWorth(most, Math.max(average, ofFirst)))
+      return { read: most, values: { upTo: first!.at, isAlone: true } };
     let read = 0;
     let passed = 0;
-    for (const { share, ofValue } of groups) {
-      if (passed >= most) break;
+    let upTo = '';
+    for (const { at, share, ofValue } of groups) {
+      if (passed >= most) return { read, ...(isWorth(read, average) && { values: { upTo, isAlone: false } }) };
       passed += rows * share;
       read += rows * ofValue;
+      upTo = at;
     }
-    return read;
+    return { read };
   }
 
   /** The cost to order so many rows. A walk of bounded length does so before it tests the first of them. */
   #ordering(length: number): number {
-    return Math.min(this.#unordered(length) * (WALKED + FOUND), this.#table.rows * SCANNED);
+    return Math.min(this.#firstOfOrder(length).read * (WALKED + FOUND), this.#table.rows * SCANNED);
   }
 
   #shareIn(of: ValueRange['of']): number {
@@ -548,6 +588,12 @@ function filterCostOf(
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
 }
 
+interface FirstOfOrder {
+  /** The rows that are read for them. */
+  readonly read: number;
+  /** Not given: they are not known, or PostgreSQL expects about as many. */
+  readonly values?: FirstValues;
+}
 /** Rows with one value, or with some values that follow each other. */
 interface OrderedGroup {
   /** The value, or the last one in the order of the page. */
@@ -555,6 +601,8 @@ interface OrderedGroup {
   readonly share: number;
   /** The share of the rows that have one value of the group. */
   readonly ofValue: number;
+  /** The group has one value. */
+  readonly isOne: boolean;
 }
 interface OrderedGroups {
   readonly ascending: readonly OrderedGroup[];
@@ -568,10 +616,10 @@ const orderedGroups = memoizedBy(
     const parts = bounds.length - 1;
     if (others > 0 && parts < 1) return { ascending: [], descending: [] };
     const left = Math.max(0, 1 - nullShare - commonShare);
-    const frequent = [...common].map(([at, share]): OrderedGroup => ({ at, share, ofValue: share }));
+    const frequent = [...common].map(([at, share]): OrderedGroup => ({ at, share, ofValue: share, isOne: true }));
     // A frequent value within a part counts as the first of it.
     const ordered = (ends: readonly string[]): readonly OrderedGroup[] => {
-      const rare = ends.map((at) => ({ at, share: left / parts, ofValue: left / others }));
+      const rare = ends.map((at) => ({ at, share: left / parts, ofValue: left / others, isOne: false }));
       const groups = [...frequent, ...(others > 0 ? rare : [])];
       const areNumbers = groups.every(({ at }) => Number.isFinite(Number(at)));
       return groups.toSorted(areNumbers ? byNumber : byText);

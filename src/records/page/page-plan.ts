@@ -14,7 +14,7 @@ import {
 } from '../../policy/filters/filter.ts';
 import type { Row } from '../../policy/types.ts';
 import type { Visibility } from '../../policy/visibility.ts';
-import { join, Place, plannedFor, raw, type Sql, SqlForm, sql, tested } from '../../sql.ts';
+import { join, Place, plannedFor, raw, type Sql, SqlForm, sql, tested, typedLiteral } from '../../sql.ts';
 import {
   type AccessContext,
   accessIn,
@@ -48,7 +48,7 @@ import {
   windowOf,
 } from './keyset.ts';
 import { NO_CHOICE, type PageChoice, type PageWay, type RangeWay } from './page-planner.ts';
-import type { OpaqueFilter, PageQuestion } from './page-question.ts';
+import type { FirstValues, OpaqueFilter, PageQuestion } from './page-question.ts';
 import {
   isTargetReadable,
   linkedRows,
@@ -460,14 +460,18 @@ class PageStatements {
         LIMIT ${most})`;
     };
     const isPresent = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
-    const within = [...isPresent, ...this.#bounds];
     const walked = halves?.present ?? keyset;
+    const within = [...isPresent, ...this.#bounds];
+    // The filters may leave none of the first rows.
+    const first = within.length === isPresent.length ? way.first : undefined;
     const { columns } = walked;
     const conditions = [...this.#tests, ...others];
-    const walk = (rows: number): WalkedRows | undefined =>
-      rows === 0
-        ? undefined
-        : { columns, most, rows, conditions, rule: this.#rule, ...this.#walkedIn(way.within, walked, within) };
+    const walk = (rows: number): WalkedRows | undefined => {
+      if (rows === 0) return undefined;
+      const passed = this.#walkedIn(way.within, walked, within);
+      const from = first === undefined ? passed.from : this.#firstRows(first, walked, rows, within);
+      return { columns, most, rows, conditions, rule: this.#rule, ...passed, from };
+    };
     const gathered = way.walk === 0 ? ids(this.#filters) : sql`(${walkedIds(walk(way.walk), [ids(this.#filters)])})`;
     // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
     const short = Math.min(way.walk, SHORT_WALK);
@@ -514,6 +518,19 @@ class PageStatements {
     return { from: this.#rows.where(range, ...after, ...conditions), order: keyset.within(column).order, isRange, key };
   }
 
+  /** The first rows of the order, up to the last value that statistics expect there, or more: all others come after them. */
+  #firstRows({ isAlone }: FirstValues, keyset: Keyset, most: number, conditions: readonly Sql[]): Sql {
+    if (!isAlone) return this.#rows.where(keyset.upTo(LAST_VALUE), ...conditions);
+    const parts = keyset.upToAlone(LAST_VALUE).map(
+      ({ condition, order }) => sql`
+      (SELECT t.*
+         FROM ${this.#rows.where(condition, ...conditions)}
+        ORDER BY ${order}
+        LIMIT ${typedLiteral('int8', most)})`,
+    );
+    return sql`(${join(parts, ' UNION ALL ')}) AS t`;
+  }
+
   #rangeIn(within: RangeWay): { readonly column: string; readonly range: Sql } {
     if (within.kind === 'rule range') {
       const [branch] = this.#store.pages.chosenBranches(within.ways, this.#rule, this.#access.collection);
@@ -558,6 +575,10 @@ class PageStatements {
        ORDER BY ${keyset.order} ${window}`;
   }
 }
+
+const LAST_VALUE = new Place(({ page: { way } }: PageValues) =>
+  way?.kind === 'gathered' ? way.first?.upTo : undefined,
+);
 
 /** The rows of a walk that fills a first page where about half of the rows match. */
 const SHORT_WALK = 50;

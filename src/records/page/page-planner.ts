@@ -15,7 +15,7 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
 import { amongFirstIds, type RowSource, type WalkedRows } from './first-ids.ts';
 import { areFewLookUps, Estimate } from './page-costs.ts';
-import type { ChoosesWay, ChosenWay, PageQuestion } from './page-question.ts';
+import type { ChoosesWay, ChosenWay, FirstValues, PageQuestion } from './page-question.ts';
 import {
   areManyRows,
   estimatedKeys,
@@ -37,7 +37,7 @@ interface PageSearch
   readonly tenant: string | undefined;
 }
 
-/** The way to a page. INVARIANT: no two ways have one `text`, the part of the page's shape that values decide. */
+/** The way to a page. INVARIANT: two ways of one `text`, the part of the page's shape that values decide, differ in values only. */
 export type PageWay = BranchesWay | GatheredWay | RangeWay;
 
 export type RangeWay = { readonly text: string } & (
@@ -65,6 +65,8 @@ interface GatheredWay extends Walking {
   readonly keys: number;
   /** The rows are in the order of the page before the rule is tested. */
   readonly isOrdered: boolean;
+  /** The walk is among these rows. */
+  readonly first: FirstValues | undefined;
 }
 
 export interface PageChoice {
@@ -150,13 +152,16 @@ export class PagePlanner {
     const branches = permit.branches('t', indexed);
     const isOpen = permit.verdict === 'allow';
     const isServed = search.filters.some(({ column }) => indexed.has(column));
-    const isPart = (isById || search.order !== undefined) && !(isOpen && search.filters.length === 0);
-    const isChosen = branches !== undefined || isServed || isPart || search.opaque !== undefined;
+    const { order } = search;
+    const isPart = (isById || order !== undefined) && !(isOpen && search.filters.length === 0);
+    // PostgreSQL knows nothing of the first values of an order that no index has as a whole.
+    const isOfValues = order?.isFirstPage === true && !order.isWhole;
+    const isChosen = branches !== undefined || isServed || isPart || isOfValues || search.opaque !== undefined;
     const ways = isById ? { branches } : { branches: undefined, unordered: branches };
     const chosen = isChosen
       ? this.#chooses({ ...search, ...ways, table, indexed, isIndexed: this.isIndexed, isOpen })
       : undefined;
-    const way = chosen && wayOf(chosen, search.most);
+    const way = chosen && wayOf(chosen, search);
     const statistics = this.#statisticsOf(table);
     if (statistics === undefined) return { way, isPlannedFor: false };
     // PostgreSQL knows nothing of the values of a range but that it is one.
@@ -167,6 +172,7 @@ export class PagePlanner {
     const linked = links && this.#statisticsOf(links.table);
     const isFar = (test: ColumnValues): boolean => areManyRows(test, statistics) || isRareValue(test, statistics);
     const isPlannedFor =
+      (way?.kind === 'gathered' && way.first !== undefined) ||
       filters.some(isFrequent) ||
       branches?.some(({ tests, count }) => tests.some(isFrequent) || joinsManyRows(count, this.#statisticsOf)) ===
         true ||
@@ -240,22 +246,17 @@ export class PagePlanner {
 
 export const NO_CHOICE: PageChoice = { way: undefined, isPlannedFor: false };
 
-function wayOf(chosen: Exclude<ChosenWay, undefined>, most: number): PageWay {
+function wayOf(chosen: Exclude<ChosenWay, undefined>, { most, tenant }: PageSearch): PageWay {
   if (chosen.kind === 'range') return rangeOf(chosen.of);
   const walk = chosen.walk ?? 0;
   const within = chosen.within && rangeOf(chosen.within);
   const after = `${walk} ${within?.text}`;
   if (chosen.kind === 'gathered') {
     const { by, keys = 0, isOrdered = false } = chosen;
-    return {
-      kind: 'gathered',
-      by,
-      keys,
-      isOrdered,
-      walk,
-      within,
-      text: `gathered ${by} ${keys} ${isOrdered} ${after}`,
-    };
+    // Statistics are those of all tenants.
+    const first = tenant === undefined ? chosen.first : undefined;
+    const text = `gathered ${by} ${keys} ${isOrdered} ${first?.isAlone} ${after}`;
+    return { kind: 'gathered', by, keys, isOrdered, walk, within, first, text };
   }
   const ways = chosen.branches.map(({ place }) => place).join('');
   // A longer range has the same first ids.

@@ -26,6 +26,15 @@ interface AfterWalk {
   readonly walk?: number | undefined;
   /** The walk is in the range of one value, which has the order of the page too. */
   readonly within?: ValueRange['of'] | undefined;
+  /** The walk is among the rows that come first in the order. */
+  readonly first?: FirstValues | undefined;
+}
+/** The first values of the column of an order: all up to one of them. */
+export interface FirstValues {
+  /** As PostgreSQL prints it. */
+  readonly upTo: string;
+  /** No other value is expected. */
+  readonly isAlone: boolean;
 }
 export interface Gathered extends AfterWalk {
   readonly kind: 'gathered';
@@ -42,6 +51,8 @@ export interface ColumnOrder {
   readonly descending: boolean;
   /** The index has the whole order, not that of the column alone. */
   readonly isWhole: boolean;
+  /** It has that of the rows of one value. */
+  readonly isThenById: boolean;
   /** The page begins with the first value. */
   readonly isFirstPage: boolean;
 }

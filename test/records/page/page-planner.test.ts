@@ -92,7 +92,7 @@ const listOf = (name: string, values: readonly string[]): Branch => ({
   tests: [{ column: name, values }],
 });
 const BY_ID = { column: 'id', isId: true } as const;
-const orderOf = (column: string) => ({ column, descending: false, isWhole: true, isFirstPage: true });
+const orderOf = (column: string) => ({ column, descending: false, isWhole: true, isThenById: true, isFirstPage: true });
 const ofParents = (status: string): Branch =>
   byKeys('parent_id', {
     kind: 'rows',
@@ -480,7 +480,12 @@ describe('the way to a page', () => {
       return shortestWay(question, (table) => known.get(table));
     };
     expect(wayBy(true)).toEqual({ kind: 'gathered', by: 'filters', walk: 6_400 });
-    expect(wayBy(false)).toEqual({ kind: 'gathered', by: 'filters', walk: 3_200 });
+    expect(wayBy(false)).toEqual({
+      kind: 'gathered',
+      by: 'filters',
+      walk: 3_200,
+      first: { upTo: 'new', isAlone: true },
+    });
   });
 
   it('the first value of an order decides how many rows are ordered before the first of them, where statistics name all values', () => {
@@ -494,8 +499,36 @@ describe('the way to a page', () => {
       return shortestWay(question, (table) => (table === 'documents' ? kinds : known.get(table)));
     };
     const ways = [wayBy({}), wayBy({ descending: true }), wayBy({ isFirstPage: false })];
-    const walks = ways.map((way) => way?.kind === 'gathered' && way.walk);
-    expect(walks).toEqual([1_600, 3_200, 1_600]);
+    const walks = ways.map((way) => way?.kind === 'gathered' && [way.walk, way.first]);
+    expect(walks).toEqual([
+      [1_600, { upTo: 'few', isAlone: true }],
+      [3_200, { upTo: 'some', isAlone: true }],
+      [1_600, undefined],
+    ]);
+  });
+
+  it('the first values of an order bound the page of an open rule where PostgreSQL would order many more rows', () => {
+    const wayBy = (values: Readonly<Record<string, number>>, order: Partial<ColumnOrder> = {}, rows = 100_000) => {
+      const known = { rows, columns: new Map([['kind', column(3, values)]]) };
+      const asked = { ...orderOf('kind'), isWhole: false, ...order };
+      const question = { ...QUESTION, branches: undefined, isOpen: true, isById: false, order: asked };
+      return shortestWay(question, () => known);
+    };
+    const few = { few: 0.02, most: 0.93, some: 0.05 };
+    expect(wayBy(few)).toEqual({ kind: 'gathered', by: 'all', walk: 50, first: { upTo: 'few', isAlone: true } });
+    expect(wayBy(few, { descending: true })).toEqual({
+      kind: 'gathered',
+      by: 'all',
+      walk: 50,
+      first: { upTo: 'some', isAlone: true },
+    });
+    // Rows of two values come before the third, and an index on one column does not order those of a value by another.
+    expect(wayBy({ a: 0.0001, b: 0.01, c: 0.9 })).toMatchObject({ first: { upTo: 'b', isAlone: false } });
+    expect(wayBy({ a: 0.3, b: 0.3, c: 0.4 }, { isThenById: false })).toBeUndefined();
+    // A plan of its own costs more than the rows of a small table.
+    expect(wayBy(few, {}, 5_000)).toBeUndefined();
+    expect(wayBy(few, { isWhole: true })).toBeUndefined();
+    expect(wayBy(few, { isFirstPage: false })).toBeUndefined();
   });
 
   it('the bounds of the other values decide whether a frequent value is near the start of an order', () => {
@@ -503,7 +536,7 @@ describe('the way to a page', () => {
     const dues = { ...column(50_001, { 5: 0.5 }), bounds: ['6', '7', '70', '800'] };
     const wayBy = (descending: boolean, bounds: readonly string[] | undefined = dues.bounds) => {
       const due = { rows: 100_000, columns: new Map([['due', { ...dues, bounds }]]) };
-      const asked = { ...orderOf('due'), isWhole: false, descending };
+      const asked = { ...orderOf('due'), isWhole: false, isThenById: false, descending };
       const opaque = ofFilter({ rows: 90_000, cost: 9_000, kind: 'own', lookUps: [] });
       const question = { ...QUESTION, branches: undefined, isOpen: true, isById: false, order: asked, opaque };
       return shortestWay(question, (table) => (table === 'documents' ? due : known.get(table)));
@@ -512,6 +545,26 @@ describe('the way to a page', () => {
       (way) => way?.kind === 'gathered' && way.walk,
     );
     expect(walks).toEqual([6_400, 1_600, 1_600]);
+  });
+
+  it('no walk is so long that it reads another value of the order, of which there are many rows', () => {
+    const wayOf = (few: number) => {
+      const known = { rows: 100_000, columns: new Map([['kind', column(2, { few, most: 1 - few })]]) };
+      const asked = { ...orderOf('kind'), isWhole: false };
+      const opaque = ofFilter({ rows: 200, cost: 2_000, kind: 'own', lookUps: [] });
+      const question = {
+        ...QUESTION,
+        branches: undefined,
+        isOpen: true,
+        isById: false,
+        order: asked,
+        opaque,
+        most: 51,
+      };
+      return shortestWay(question, () => known);
+    };
+    expect(wayOf(0.0008)).toEqual({ kind: 'gathered', by: 'filters' });
+    expect(wayOf(0.008)).toMatchObject({ kind: 'gathered', by: 'filters', walk: 200, first: { upTo: 'few' } });
   });
 
   it('few records look up their related rows sooner than the related table is read, and those without a value look up none', () => {
@@ -887,6 +940,35 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     }
     await asked('status != "review" or status < "review"', gathered);
     expect(texts.at(-1)).not.toMatch(walk);
+  });
+
+  it('a walk that ends with a value of its order shows the same records, however many have it', async () => {
+    const sorted = sortPathOf('status', 'notes', world.schema);
+    if (typeof sorted === 'string') throw new Error(sorted);
+    const texts: string[] = [];
+    const rows: Database['rows'] = (statement) => {
+      texts.push(statement.text);
+      return db.rows(statement);
+    };
+    const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
+    const request = { limit: 8, offset: 1 };
+    for (const descending of [false, true]) {
+      const asked = async (choosesWay: ChoosesWay) => {
+        const records = createRecords(watched, world.schema, { choosesWay });
+        const { json } = await records.list(ann.ask('notes'), { ...request, sort: [{ path: sorted, descending }] });
+        return `${json}`;
+      };
+      const shown = await asked(() => undefined);
+      expect(JSON.parse(shown)).toHaveLength(8);
+      for (const upTo of ['', 'draft', 'published', 'review', 'zzz']) {
+        for (const isAlone of [false, true]) {
+          const first = { upTo, isAlone };
+          expect(await asked(() => ({ kind: 'gathered', by: 'all', walk: 50, first })), upTo).toBe(shown);
+          const bound = isAlone ? /BETWEEN \$\d+::text AND \$\d+::text\s+ORDER BY/ : /[<>]= \$\d+::text\s+ORDER BY/;
+          expect(texts.at(-1)).toMatch(bound);
+        }
+      }
+    }
   });
 
   it('every way shows the same records in both directions, before and after a position', async () => {
