@@ -47,10 +47,12 @@ export async function fuzzPlans(args: readonly string[]): Promise<number> {
   const isOne = options.world !== undefined;
   const counts = noPlanCounts();
   const causes = new Map<string, number>();
+  let slower = 0;
   const doors = await loadPlanDoors();
   let end = Number.POSITIVE_INFINITY;
-  const note = ({ cause, text }: PlanDisagreement): void => {
+  const note = ({ cause, text, isSlower }: PlanDisagreement): void => {
     causes.set(cause, (causes.get(cause) ?? 0) + 1);
+    if (isSlower) slower++;
     console.log(causes.get(cause) === 1 ? text : `again: ${cause}: ${text.split('\n').at(-1)}`);
   };
   const run: PlanRun = {
@@ -86,7 +88,8 @@ export async function fuzzPlans(args: readonly string[]): Promise<number> {
     `lists               ${counts.lists}, of over ${run.few} buffers ${counts.compared}, slow in every form ${counts.slow}`,
   );
   console.log(`forms               ${counts.forms}, cut off ${counts.cutOff}`);
-  console.log(`disagreements       ${causes.size} (seed ${run.seed})`);
+  const found = [...causes.values()].reduce((sum, each) => sum + each, 0);
+  console.log(`disagreements       ${found} of ${causes.size} causes, ${slower} also slower (seed ${run.seed})`);
   const least = (of: keyof typeof LEAST_A_SECOND) => (isOne ? 1 : Math.max(1, LEAST_A_SECOND[of] * seconds));
   const shortfalls = printShortfalls([
     { what: 'lists', count: counts.lists, least: least('lists') },

@@ -70,6 +70,8 @@ export interface PlanDisagreement {
   /** A line, equal for disagreements of one cause. */
   readonly cause: string;
   readonly text: string;
+  /** The quickest form takes so much less time, too. */
+  readonly isSlower: boolean;
 }
 /** A database without tables, and a session on it. */
 export interface PlanPlace {
@@ -112,7 +114,8 @@ export async function runPlans(number: number, place: PlanPlace, run: PlanRun): 
       if (found === undefined || (await usual?.examine(list)) !== undefined) continue;
       const smallest = run.isKnown(found.cause) ? found : await session.shrunk(list, found);
       const again = `npm run fuzz -- plans --seed ${run.seed} --rows ${run.rows} --lists ${run.lists} --world ${number} --list ${at}`;
-      run.note({ cause: found.cause, text: await session.report(smallest, { rules, text, again }) });
+      const report = await session.report(smallest, { rules, text, again });
+      run.note({ cause: found.cause, text: report, isSlower: isSlower(found) });
     }
   }
 }
@@ -426,6 +429,9 @@ class PlanSession {
 }
 
 const KNOWN = 'known';
+
+const isSlower = ({ ours, forms }: Found): boolean =>
+  mostOf(ours).ms > MOST_RATIO * Math.min(...forms.map(({ ms }) => ms));
 
 const mostOf = (forms: readonly Reads[]): Reads => ({
   buffers: Math.max(...forms.map(({ buffers }) => buffers)),
