@@ -41,6 +41,8 @@ export interface WalkedRows {
   /** The rows that the walk passes, and the most of these that it takes. */
   readonly rows: number;
   readonly most: Sql;
+  /** The most of those that meet the conditions for which the rule looks up related rows; undefined: all. */
+  readonly tested: number | undefined;
   readonly conditions: readonly Sql[];
   readonly rule: Permit;
 }
@@ -84,7 +86,7 @@ export function walkedIds(walk: WalkedRows | undefined, parts: readonly Sql[], k
 }
 
 function walkedRows(walk: WalkedRows): Sql {
-  const { from, isRange, columns, order, rows, most, conditions, rule } = walk;
+  const { from, isRange, columns, order, rows, most, tested, conditions, rule } = walk;
   const passed = sql`(
     SELECT ${join([raw('t.*'), ...columns], ', ')}
       FROM ${from}
@@ -94,8 +96,9 @@ function walkedRows(walk: WalkedRows): Sql {
   // The rule looks up related rows for the rows that meet the rest: PostgreSQL might begin with it. A range would lose its
   // order, where one of the conditions tests for its value.
   const isLast = !isRange && rule.lookUps.length > 0 && conditions.length > 0;
+  const few = tested === undefined ? raw('OFFSET 0') : sql`LIMIT ${typedLiteral('int8', tested)}`;
   const found = isLast
-    ? sql`(SELECT t.* FROM ${passed} WHERE ${join(conditions, ' AND ')} ORDER BY ${order} OFFSET 0) AS t`
+    ? sql`(SELECT t.* FROM ${passed} WHERE ${join(conditions, ' AND ')} ORDER BY ${order} ${few}) AS t`
     : passed;
   const tests = isLast ? permitted : [...conditions, ...permitted];
   const where = tests.length === 0 ? empty : sql` WHERE ${join(tests, ' AND ')}`;

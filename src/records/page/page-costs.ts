@@ -236,7 +236,24 @@ export class Estimate {
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
     // The longer walk may need another value of the order, of which all rows are read.
     if (walk > bound && ordering(walk) > cost / TRY) return way;
-    return { ...way, walk, ...(of === undefined ? { first: this.#firstOfOrder(walk).values } : { within: of }) };
+    if (of !== undefined) return { ...way, walk, within: of };
+    const further = this.#further(walk, cost);
+    return { ...way, ...further, first: this.#firstOfOrder(further.walk).values };
+  }
+
+  /**
+   * Statistics do not show where the rows that meet the filters lie: a walk looks up related rows for as many as are expected,
+   * and passes more of the others, which cost no look-ups.
+   */
+  #further(walk: number, cost: number): Pick<Gathered, 'tested'> & { readonly walk: number } {
+    const { filters, opaque } = this.#question;
+    if (this.#ruled === 0 || (filters.length === 0 && opaque === undefined)) return { walk };
+    const passed = this.#passed(1, 0);
+    const most = (length: number): number => this.#rowsWithin(cost / TRY ** 2 - this.#ordering(length), passed);
+    const further = Math.max(walk, LENGTHS.find((each) => each <= most(each)) ?? 0);
+    const expected = Math.max(walk * Math.min(1, this.#filtered), 2 * this.#question.most);
+    const tested = LENGTHS.findLast((each) => each >= expected) ?? walk;
+    return tested < further ? { walk: further, tested } : { walk };
   }
 
   /** A walk that is sure to fill the page ends after the first values of the order, where PostgreSQL would sort the table. */

@@ -470,7 +470,7 @@ class PageStatements {
       if (rows === 0) return undefined;
       const passed = this.#walkedIn(way.within, walked, within);
       const from = first === undefined ? passed.from : this.#firstRows(first, walked, rows, within);
-      return { columns, most, rows, conditions, rule: this.#rule, ...passed, from };
+      return { columns, most, rows, tested: way.tested, conditions, rule: this.#rule, ...passed, from };
     };
     const gathered = way.walk === 0 ? ids(this.#filters) : sql`(${walkedIds(walk(way.walk), [ids(this.#filters)])})`;
     // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.

@@ -48,6 +48,8 @@ interface Walking {
   readonly text: string;
   /** The rows of a walk before; 0: none. */
   readonly walk: number;
+  /** The rule is tested for so many rows of it; undefined: for all. */
+  readonly tested: number | undefined;
   /** The walk is in this range. */
   readonly within: RangeWay | undefined;
 }
@@ -185,9 +187,9 @@ export class PagePlanner {
    * The chosen branches as a condition on the row `t` that replaces the list rule and all other conditions, for a
    * page in the order of the ids.
    */
-  condition({ ways, length, walk }: BranchesWay, permit: Permit, page: ChosenPage): Sql {
+  condition({ ways, length, walk, tested }: BranchesWay, permit: Permit, page: ChosenPage): Sql {
     const chosen = this.chosenBranches(ways, permit, page.collection);
-    const walked = walk === 0 ? undefined : { ...page.walked, rule: permit, rows: walk };
+    const walked = walk === 0 ? undefined : { ...page.walked, rule: permit, rows: walk, tested };
     return amongFirstIds(chosen, { ...page, length }, walked);
   }
 
@@ -250,18 +252,19 @@ function wayOf(chosen: Exclude<ChosenWay, undefined>, { most, tenant }: PageSear
   if (chosen.kind === 'range') return rangeOf(chosen.of);
   const walk = chosen.walk ?? 0;
   const within = chosen.within && rangeOf(chosen.within);
-  const after = `${walk} ${within?.text}`;
+  const { tested } = chosen;
+  const after = `${walk} ${tested} ${within?.text}`;
   if (chosen.kind === 'gathered') {
     const { by, keys = 0, isOrdered = false } = chosen;
     // Statistics are those of all tenants.
     const first = tenant === undefined ? chosen.first : undefined;
     const text = `gathered ${by} ${keys} ${isOrdered} ${first?.isAlone} ${after}`;
-    return { kind: 'gathered', by, keys, isOrdered, walk, within, first, text };
+    return { kind: 'gathered', by, keys, isOrdered, walk, tested, within, first, text };
   }
   const ways = chosen.branches.map(({ place }) => place).join('');
   // A longer range has the same first ids.
   const length = RANGE_LENGTHS.find((each) => each >= most) ?? most;
-  return { kind: 'branches', ways, length, walk, within, text: `${ways} ${length} ${after}` };
+  return { kind: 'branches', ways, length, walk, tested, within, text: `${ways} ${length} ${after}` };
 }
 
 function rangeOf(of: Branch | ColumnValues): RangeWay {

@@ -26,6 +26,8 @@ interface AfterWalk {
   readonly walk?: number | undefined;
   /** The walk is in the range of one value, which has the order of the page too. */
   readonly within?: ValueRange['of'] | undefined;
+  /** The rule is tested for so many rows that meet the filters; undefined: for all that the walk passes. */
+  readonly tested?: number | undefined;
   /** The walk is among the rows that come first in the order. */
   readonly first?: FirstValues | undefined;
 }

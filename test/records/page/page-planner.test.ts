@@ -438,6 +438,18 @@ describe('the way to a page', () => {
     expect([0, 0.9].map(walkIf)).toEqual([1_600, 6_400]);
   });
 
+  it('a walk under a rule that looks up others passes more rows than the rule is tested for, if a filter leaves out some', () => {
+    const known = tables(100_000);
+    const lookUps = [TARGET];
+    const opaque = ofFilter({ rows: 90_000, cost: 20_000, kind: 'own', lookUps: [] });
+    const wayOf = (question: Partial<PageQuestion>) =>
+      shortestWay({ ...QUESTION, branches: undefined, lookUps, ...question }, (table) => known.get(table));
+    expect(wayOf({ opaque })).toMatchObject({ walk: 12_800, tested: 1_600 });
+    expect(wayOf({ opaque: { ...opaque, rows: 5_000 } })).toMatchObject({ walk: 12_800, tested: 800 });
+    expect(wayOf({})).not.toHaveProperty('tested');
+    expect(wayOf({ opaque, lookUps: [] })).toBeUndefined();
+  });
+
   it('a longer walk comes before the rows of a filter that finds many', () => {
     const known = tables(100_000);
     const wayTo = (rows: number) => {
@@ -984,6 +996,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       () => ({ kind: 'gathered', by: 'filters', isOrdered: true }),
       () => ({ kind: 'gathered', by: 'filters', isOrdered: true, walk: 5 }),
       () => ({ kind: 'gathered', by: 'all', walk: 5 }),
+      () => ({ kind: 'gathered', by: 'all', walk: 20, tested: 4 }),
     ];
     const texts = new Set<string>();
     for (const descending of [false, true]) {
