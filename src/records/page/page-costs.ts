@@ -259,7 +259,7 @@ export class Estimate {
   /** A walk that is sure to fill the page ends after the first values of the order, where PostgreSQL would sort the table. */
   #firstValues(other: FullWay): FullWay | undefined {
     const walk = LENGTHS.findLast((each) => each >= this.#walked);
-    const { values = undefined } = walk === undefined ? {} : this.#firstOfOrder(walk);
+    const values = walk === undefined ? undefined : this.#firstOfOrder(walk).values;
     return values === undefined ? undefined : { ...other, walk, first: values };
   }
 

@@ -157,8 +157,8 @@ export class PagePlanner {
     const { order } = search;
     const isPart = (isById || order !== undefined) && !(isOpen && search.filters.length === 0);
     // PostgreSQL knows nothing of the first values of an order that no index has as a whole.
-    const isOfValues = order?.isFirstPage === true && !order.isWhole;
-    const isChosen = branches !== undefined || isServed || isPart || isOfValues || search.opaque !== undefined;
+    const hasFirstValues = order?.isFirstPage === true && !order.isWhole;
+    const isChosen = branches !== undefined || isServed || isPart || hasFirstValues || search.opaque !== undefined;
     const ways = isById ? { branches } : { branches: undefined, unordered: branches };
     const chosen = isChosen
       ? this.#chooses({ ...search, ...ways, table, indexed, isIndexed: this.isIndexed, isOpen })
@@ -250,9 +250,8 @@ export const NO_CHOICE: PageChoice = { way: undefined, isPlannedFor: false };
 
 function wayOf(chosen: Exclude<ChosenWay, undefined>, { most, tenant }: PageSearch): PageWay {
   if (chosen.kind === 'range') return rangeOf(chosen.of);
-  const walk = chosen.walk ?? 0;
+  const { walk = 0, tested } = chosen;
   const within = chosen.within && rangeOf(chosen.within);
-  const { tested } = chosen;
   const after = `${walk} ${tested} ${within?.text}`;
   if (chosen.kind === 'gathered') {
     const { by, keys = 0, isOrdered = false } = chosen;

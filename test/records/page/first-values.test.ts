@@ -99,7 +99,7 @@ describe.each(KINDS)('the first values of an order (%s)', (kind) => {
     await db.run(sql`UPDATE things SET state = 'ßß' WHERE id = '01900000-0000-7000-8000-000000000008'`);
     const request = { sort: [{ path, descending: true }], limit: 3, offset: 0 };
     const shown = JSON.parse(String((await records.list(ann.ask('things'), request)).json));
-    expect(texts.at(-1)).toContain('"walked"');
+    expect(texts.at(-1)).toContain(' BETWEEN ');
     expect(shown.map(({ state }: { readonly state: string }) => state)).toEqual(['ßß', 'ß', 'ß']);
   });
 });

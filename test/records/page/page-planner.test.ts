@@ -6,7 +6,7 @@ import type { Branch, LookUp } from '../../../src/policy/branch.ts';
 import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import { sortPathOf } from '../../../src/policy/filters/sort-path.ts';
 import { areFewLookUps } from '../../../src/records/page/page-costs.ts';
-import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
+import type { ExactFilter, ListRequest } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
 import type { ChoosesWay, ColumnOrder, OpaqueFilter, PageQuestion } from '../../../src/records/page/page-question.ts';
 import { areManyRows, estimatedKeys, joinsManyRows } from '../../../src/records/page/row-shares.ts';
@@ -923,24 +923,28 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(await isPlanned({ [editor.id]: 0.02 })).toEqual([false, false, false]);
   });
 
-  it('a walk begins where the filter bounds its order', async () => {
-    const sorted = sortPathOf('status', 'notes', world.schema);
-    if (typeof sorted === 'string') throw new Error(sorted);
+  /** Lists notes by their status, and keeps the texts of the statements. */
+  const byStatus = (caller: Caller, descending: boolean) => {
+    const path = sortPathOf('status', 'notes', world.schema);
+    if (typeof path === 'string') throw new Error(path);
     const texts: string[] = [];
     const rows: Database['rows'] = (statement) => {
       texts.push(statement.text);
       return db.rows(statement);
     };
-    const asked = async (filter: string, choosesWay: ChoosesWay) => {
-      const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
+    const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
+    const asked = async (choosesWay: ChoosesWay, more: Pick<ListRequest, 'filter' | 'limit' | 'offset'>) => {
       const records = createRecords(watched, world.schema, { choosesWay });
-      const { json } = await records.list(editor.ask('notes'), {
-        filter: compileFilter(filter, { catalog: world.schema, collection: 'notes', params: {} }).filter!,
-        sort: [{ path: sorted, descending: true }],
-        limit: 20,
-        offset: 0,
-      });
-      return `${json}`;
+      return String((await records.list(caller.ask('notes'), { ...more, sort: [{ path, descending }] })).json);
+    };
+    return { texts, asked };
+  };
+
+  it('a walk begins where the filter bounds its order', async () => {
+    const { texts, asked: askedBy } = byStatus(editor, true);
+    const asked = (text: string, choosesWay: ChoosesWay) => {
+      const filter = compileFilter(text, { catalog: world.schema, collection: 'notes', params: {} }).filter!;
+      return askedBy(choosesWay, { filter, limit: 20, offset: 0 });
     };
     const gathered: ChoosesWay = () => ({ kind: 'gathered', by: 'filters', walk: 50 });
     const walk = /FROM "notes" AS "t"\s+WHERE "t"."status" .+\s+ORDER BY .+\s+LIMIT 50/;
@@ -955,21 +959,9 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   });
 
   it('a walk that ends with a value of its order shows the same records, however many have it', async () => {
-    const sorted = sortPathOf('status', 'notes', world.schema);
-    if (typeof sorted === 'string') throw new Error(sorted);
-    const texts: string[] = [];
-    const rows: Database['rows'] = (statement) => {
-      texts.push(statement.text);
-      return db.rows(statement);
-    };
-    const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
-    const request = { limit: 8, offset: 1 };
     for (const descending of [false, true]) {
-      const asked = async (choosesWay: ChoosesWay) => {
-        const records = createRecords(watched, world.schema, { choosesWay });
-        const { json } = await records.list(ann.ask('notes'), { ...request, sort: [{ path: sorted, descending }] });
-        return `${json}`;
-      };
+      const { texts, asked: askedBy } = byStatus(ann, descending);
+      const asked = (choosesWay: ChoosesWay) => askedBy(choosesWay, { limit: 8, offset: 1 });
       const shown = await asked(() => undefined);
       expect(JSON.parse(shown)).toHaveLength(8);
       for (const upTo of ['', 'draft', 'published', 'review', 'zzz']) {
