@@ -52,6 +52,12 @@ export interface AskedPages {
   readonly askedAt?: number;
 }
 
+interface AskedRows {
+  readonly source: string;
+  readonly shape: string;
+  readonly ids: readonly string[];
+}
+
 /** A page that streams share. */
 interface SharedPage {
   /** Milliseconds by `performance`: it has what was committed by then. */
@@ -136,6 +142,22 @@ export class ChangeLog {
   /** The same of some sources, but one page at most. */
   readOf(from: Snapshot, sources: readonly string[]): Promise<LogPage> {
     return this.#page({ from, sources, most: this.#bounds.entries }, 'urgent');
+  }
+
+  /** Rows as a snapshot has them, of those that have changed since and existed then. @param shape of the source */
+  async rowsAt(snapshot: Snapshot, { source, shape, ids }: AskedRows): Promise<ReadonlyMap<string, Cells>> {
+    const rows = await this.#db.rows(
+      sql`
+      SELECT DISTINCT ON (e.id) e.id, to_json(e.before)::text
+        FROM bylaw_changes e
+       WHERE ${notSeenBy(snapshot)}
+         AND e.source = ${text(source)}
+         AND e.shape = ${text(shape)}
+         AND e.id = ANY(${param('text[]', ids)})
+       ORDER BY e.id, e.seq`,
+      { lane: 'urgent' },
+    );
+    return new Map(rows.flatMap(([id, before]) => (before == null ? [] : [[id!, loggedCellsOf(before)!] as const])));
   }
 
   /**

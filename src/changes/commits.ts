@@ -28,7 +28,7 @@ export interface ChangeBatch {
 }
 
 interface BatchReading {
-  readonly log: Pick<ChangeLog, 'readOf'>;
+  readonly log: Pick<ChangeLog, 'readOf' | 'rowsAt'>;
   readonly shapes: ReadonlyMap<string, string>;
 }
 
@@ -55,16 +55,22 @@ export function changeBatchOf(from: Moment, page: LogPage, shapes: ReadonlyMap<s
   };
 }
 
-type LaterChanges = (sources: readonly string[]) => Promise<ChangeBatch>;
+/** Reads the changes behind a batch. */
+interface LaterChanges {
+  /** The changes of some sources. More than a page of them are any number. */
+  readonly laterOf: (sources: readonly string[]) => Promise<ChangeBatch>;
+  /** Rows of a source as the batch sees them, of those that have changed since. */
+  readonly rowsThen: (source: string, ids: readonly string[]) => Promise<ReadonlyMap<string, Cells>>;
+}
 
-/** Reads the changes of some sources behind a batch. More than a page of them are any number. */
-export const laterThan =
-  ({ log, shapes }: BatchReading, { to }: ChangeBatch): LaterChanges =>
-  async (sources) => {
+export const laterThan = ({ log, shapes }: BatchReading, { to }: ChangeBatch): LaterChanges => ({
+  laterOf: async (sources) => {
     const page = await log.readOf(to.snapshot, sources);
     const batch = changeBatchOf(to, page, shapes);
     return page.isCut ? { ...batch, bulk: new Set(sources) } : batch;
-  };
+  },
+  rowsThen: (source, ids) => log.rowsAt(to.snapshot, { source, shape: shapes.get(source)!, ids }),
+});
 
 function addEntry(changes: Map<string, Map<string, RecordChange>>, entry: ChangeEntry, id: string): void {
   const { source, seq, xid, before, after } = entry;

@@ -65,6 +65,8 @@ interface AskedChanges {
   readonly isReplay?: boolean;
   /** The changes of these sources that the snapshot of the batch does not see. */
   readonly laterOf?: (sources: readonly string[]) => Promise<ChangeBatch>;
+  /** Rows as that snapshot sees them, of those that have changed since. */
+  readonly rowsThen?: (source: string, ids: readonly string[]) => Promise<ReadonlyMap<string, Cells>>;
 }
 
 /** The changes of one collection in a batch, with the rows that its audiences need. */
@@ -89,14 +91,15 @@ export class CollectionChanges {
   static async of(
     store: Store,
     batch: ChangeBatch,
-    { collection, audiencesOf, isReplay = false, laterOf }: AskedChanges,
+    { collection, audiencesOf, isReplay = false, laterOf, rowsThen }: AskedChanges,
   ): Promise<CollectionChanges> {
     const { name } = collection;
     const shape = store.shape(name);
     const seen = (cells: Cells | null): AudienceRow | undefined =>
       cells === null ? undefined : { cells, row: shape.row(cells) };
     const own = batch.changes.get(name) ?? [];
-    const all = [...own, ...(await holderChanges(store, batch, collection, own))].toSorted((a, b) => a.seq - b.seq);
+    const holders = await holderChanges(store, batch, { collection, rowsThen });
+    const all = [...own, ...holders].toSorted((a, b) => a.seq - b.seq);
     const changes = all.map(({ before, after, ...change }) => ({
       ...change,
       before: seen(before),
@@ -173,9 +176,9 @@ export const shownSources = ({ name, relations }: Collection): readonly string[]
 async function holderChanges(
   store: Store,
   batch: ChangeBatch,
-  collection: Collection,
-  own: readonly RecordChange[],
+  { collection, rowsThen }: Pick<AskedChanges, 'collection' | 'rowsThen'>,
 ): Promise<readonly RecordChange[]> {
+  const own = batch.changes.get(collection.name) ?? [];
   const moves = [...collection.relations.values()].flatMap((relation) => {
     if (relation.kind === 'has_one') return movesOf(store, batch, relation);
     return relation.kind === 'many_to_many' ? linkMovesOf(batch, relation) : [];
@@ -184,13 +187,19 @@ async function holderChanges(
   const changed = new Set(own.map(({ id, xid }) => `${xid} ${id}`));
   const left = moves.filter(({ holder, xid }) => !changed.has(`${xid} ${holder}`));
   if (left.length === 0) return [];
-  const stored = await storedCells(store, collection, new Set(left.map(({ holder }) => holder)));
-  const last = new Map(own.map((change) => [change.id, change]));
+  const byId = Map.groupBy(own, ({ id }) => id);
+  const unknown = new Set(left.map(({ holder }) => holder).filter((holder) => !byId.has(holder)));
+  const stored = await storedCells(store, collection, unknown);
+  // A change behind the read is in the log before it is here.
+  const then = unknown.size === 0 ? undefined : await rowsThen?.(collection.name, [...unknown]);
   const changes = new Map<string, RecordChange>();
   for (const { holder, seq, xid } of left) {
-    // A later change of the record has its newest state.
-    const cells = last.get(holder)?.after ?? stored.get(holder);
-    if (cells !== undefined) changes.set(`${xid} ${holder}`, { seq, xid, id: holder, before: cells, after: cells });
+    const known = byId.get(holder) ?? [];
+    const last = known.at(-1);
+    const next = known.find((change) => change.seq > seq);
+    const cells = last === undefined ? (then?.get(holder) ?? stored.get(holder)) : (next?.before ?? last.after);
+    if (cells != null && last?.after !== null)
+      changes.set(`${xid} ${holder}`, { seq, xid, id: holder, before: cells, after: cells });
   }
   return [...changes.values()];
 }

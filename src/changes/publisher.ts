@@ -45,7 +45,7 @@ export class Publisher {
   async #publish(batch: ChangeBatch, isReplay: boolean): Promise<void> {
     const { groups: all, store, observer, isHeard } = this.#parts;
     const began = performance.now();
-    const laterOf = laterThan(this.#parts, batch);
+    const later = laterThan(this.#parts, batch);
     const work = new LongWork();
     for (const name of all.collections) {
       const collection = store.schema.collections.get(name)!;
@@ -54,7 +54,7 @@ export class Publisher {
         groups = all.of(name, batch, rows);
         return groups.map(({ audience }) => audience);
       };
-      const asked = { collection, audiencesOf, isReplay, laterOf };
+      const asked = { collection, audiencesOf, isReplay, ...later };
       const changes = await whenServed(() => CollectionChanges.of(store, batch, asked), isHeard);
       for (const { members, audience } of groups) {
         if (this.#resetBy(changes, { members, audience }, batch)) continue;

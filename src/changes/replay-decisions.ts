@@ -32,7 +32,7 @@ interface SharedDecision extends AskedDecision {
 
 interface DecisionParts {
   readonly store: Store;
-  readonly log: Pick<ChangeLog, 'readOf'>;
+  readonly log: Pick<ChangeLog, 'readOf' | 'rowsAt'>;
   readonly shapes: ReadonlyMap<string, string>;
 }
 
@@ -88,8 +88,7 @@ export class ReplayDecisions {
     const at = performance.now();
     const { store } = this.#parts;
     const { collection } = audience;
-    const laterOf = laterThan(this.#parts, batch);
-    const asked = { collection, audiencesOf: () => [audience], isReplay, laterOf };
+    const asked = { collection, audiencesOf: () => [audience], isReplay, ...laterThan(this.#parts, batch) };
     const changes = await CollectionChanges.of(store, batch, asked);
     const reason = changes.resetOf(audience);
     return { at, reason, events: reason === undefined ? changes.eventsFor(audience) : [] };

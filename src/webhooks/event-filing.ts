@@ -2,7 +2,7 @@
 import { v7 } from 'uuid';
 import { Audience } from '../changes/audience.ts';
 import type { ChangeLog, LogPage } from '../changes/change-log.ts';
-import { changeBatchOf } from '../changes/commits.ts';
+import { changeBatchOf, laterThan } from '../changes/commits.ts';
 import { CollectionChanges, type FeedEvent, type ResetReason, resetOf } from '../changes/events.ts';
 import { Snapshot } from '../changes/snapshot.ts';
 import { compileFilter } from '../policy/filters/filter.ts';
@@ -59,7 +59,8 @@ export class EventFiling {
     const filter = text === undefined ? undefined : compileFilter(text, place).filter;
     if (text !== undefined && filter === undefined) throw new Error('the filter of the webhook does not compile');
     const audience = new Audience(store, access, { filters: filter === undefined ? [] : [filter] });
-    const changes = await CollectionChanges.of(store, batch, { collection, audiencesOf: () => [audience] });
+    const { rowsThen } = laterThan(this.#parts, batch);
+    const changes = await CollectionChanges.of(store, batch, { collection, audiencesOf: () => [audience], rowsThen });
     const reason = changes.resetOf(audience);
     // A related change opens or closes other records; those of the batch are known.
     const isKnown = reason === undefined || reason === 'related';

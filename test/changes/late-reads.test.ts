@@ -23,6 +23,14 @@ collections:
     fields: { title: string, secret: { type: string, access: { read: '@record.owner = @request.auth.id' } } }
     relations: { team: { kind: belongs_to, collection: teams }, owner: { kind: belongs_to, collection: users } }
     access: { list: '@record.team.open = true' }
+  tags: {}
+  tasks:
+    changes: true
+    fields: { title: string }
+    relations:
+      tags: { kind: many_to_many, collection: tags }
+      owner: { kind: belongs_to, collection: users }
+    access: { list: '@record.owner = @request.auth.id' }
 `);
 const TEAM = '7e000000-0000-4000-8000-00000000000a';
 const [ANN, BOB] = ['00000001-0000-4000-8000-000000000000', '00000002-0000-4000-8000-000000000000'];
@@ -86,7 +94,9 @@ afterAll(async () => {
 const insert = (title: string) =>
   db.run(raw(`INSERT INTO notes (id, title, team_id) VALUES (gen_random_uuid(), '${title}', '${TEAM}')`));
 
-function open(since?: string, id = ANN!, caller = new FeedCaller(schema, { id, roles: [] }, decide)) {
+const callerOf = (id: string) => new FeedCaller(schema, { id, roles: [] }, decide);
+
+function open(since?: string, id = ANN!, caller = callerOf(id), collection = 'notes') {
   const stream = {
     seen: [] as string[],
     data: [] as string[],
@@ -103,7 +113,7 @@ function open(since?: string, id = ANN!, caller = new FeedCaller(schema, { id, r
     version = caller.version;
     return 'changed';
   };
-  const request = { ...feedRequest(caller, 'notes', since), recheck } as const;
+  const request = { ...feedRequest(caller, collection, since), recheck } as const;
   const subscriber = feeds.subscribe(request, {
     send: ({ type, data }, position) => {
       stream.seen.push(type === 'enter' ? JSON.parse(`{${data}}`).record.title : type);
@@ -290,6 +300,29 @@ test('nor does one that changes behind a replay', async () => {
   const stream = open(since);
   await until('a ready stream', () => stream.seen.includes('ready'));
   expect(stream.seen).toEqual(['reset', 'ready']);
+  stream.leave();
+});
+
+test('a record that members join enters once it is shown, not when they join', async () => {
+  const stream = open(undefined, ANN, callerOf(ANN!), 'tasks');
+  await until('a ready stream', () => stream.seen.includes('ready'));
+  const show = (title: string) => db.run(raw(`UPDATE tasks SET owner_id = '${ANN}' WHERE title = '${title}'`));
+  for (const title of ['behind', 'in one batch']) {
+    await db.run(raw(`INSERT INTO tasks (id, title) VALUES (gen_random_uuid(), '${title}')`));
+    await feeds.look();
+    await db.transaction(async (tx) => {
+      await tx.run(raw('INSERT INTO tags (id) VALUES (gen_random_uuid())'));
+      await tx.run(
+        raw(`INSERT INTO tasks__tags (record_id, member_id)
+             SELECT tasks.id, tags.id FROM tasks, tags WHERE title = '${title}'`),
+      );
+    });
+    if (title === 'behind') before = () => show(title);
+    else await show(title);
+    await feeds.look();
+    await feeds.look();
+  }
+  expect(stream.seen).toEqual(['ready', 'behind', 'in one batch']);
   stream.leave();
 });
 
