@@ -279,13 +279,31 @@ function noRouteProblem(collection: Collection | undefined, { candidates }: Matc
 const isOffered = ({ door }: Route, collection: Collection | undefined): boolean =>
   typeof door !== 'object' || (collection === undefined ? door.needs === undefined : offers(collection, door));
 
-const policyRequestOf = (ctx: Context, { auth, kind }: Caller, method = ctx.req.method): PolicyRequest => ({
-  auth,
-  kind,
-  facts: { ip: ctx.state.address, method, origin: ctx.req.headers.origin },
-  query: policyQueryOf(queryOf(ctx)),
-  now: datetimeOf(new Date()),
-});
+const policyRequestOf = (ctx: Context, caller: Caller, method = ctx.req.method): PolicyRequest =>
+  new ReceivedRequest(ctx, caller, method);
+
+/** The request as its rules see it. Few of them name its query, whose values cost as much to collect as a small rule to decide. */
+class ReceivedRequest implements PolicyRequest {
+  readonly auth: PolicyRequest['auth'];
+  readonly kind: PolicyRequest['kind'];
+  readonly facts: PolicyRequest['facts'];
+  readonly data: PolicyRequest['data'];
+  readonly now = datetimeOf(new Date());
+  readonly #pairs: readonly QueryPair[];
+  #query: PolicyRequest['query'] | undefined;
+
+  constructor(ctx: Context, { auth, kind }: Caller, method: string | undefined) {
+    this.auth = auth;
+    this.kind = kind;
+    this.facts = { ip: ctx.state.address, method, origin: ctx.req.headers.origin };
+    this.#pairs = queryOf(ctx);
+  }
+
+  get query(): PolicyRequest['query'] {
+    this.#query ??= policyQueryOf(this.#pairs);
+    return this.#query;
+  }
+}
 
 /** Describes the sender of the request to the hooks. */
 type OriginReader = AccessContext['origin'];
@@ -353,12 +371,12 @@ export class Admission {
     const { name: ownName, kind } = this.collection;
     const { bounds } = this.caller;
     const request = this.#request;
-    const withData = { ...request, data };
-    const own = this.#decided(this.#rules, this.#waitsForBody ? withData : request);
+    const withData = (): PolicyRequest => ({ ...request, query: request.query, data });
+    const own = this.#decided(this.#rules, this.#waitsForBody ? withData() : request);
     const isUserUpdate = kind === 'users' && this.#action === 'update';
     if (isUserUpdate && asksForRoles(data) && !this.#mayAssignRoles) throw forbiddenProblem();
     if (own.verdict === 'deny' && !(isUserUpdate && asksForRolesAlone(data)))
-      throw forbiddenProblem([], this.#messageWithoutRecord(withData));
+      throw forbiddenProblem([], this.#messageWithoutRecord(withData()));
     return {
       collection: this.collection,
       auth: this.caller.auth,
@@ -373,17 +391,17 @@ export class Admission {
       member: (name, member, action) => {
         const rules = collections.get(name)?.memberAccess.get(member)?.[action];
         const isOwnWrite = name === ownName && action === this.#action;
-        return rules && this.#decided(rules, isOwnWrite ? withData : request);
+        return rules && this.#decided(rules, isOwnWrite ? withData() : request);
       },
       denialMessage: (name, action, member) => {
         const isOwn = name === ownName && action === this.#action;
-        if (member === undefined) return this.#denialMessage(name, action, isOwn ? withData : request);
+        if (member === undefined) return this.#denialMessage(name, action, isOwn ? withData() : request);
         const rules = collections.get(name)?.memberAccess.get(member)?.[action as MemberAction];
-        return rules && denialMessage(rules, isOwn ? withData : request);
+        return rules && denialMessage(rules, isOwn ? withData() : request);
       },
       violation: (name, { violated }, action) => {
         const isOwnWrite = name === ownName && action === this.#action;
-        return this.#decided(violated[action], isOwnWrite ? withData : request);
+        return this.#decided(violated[action], isOwnWrite ? withData() : request);
       },
       prospect: (rules) => this.#prospect(rules),
     };

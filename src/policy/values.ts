@@ -93,16 +93,19 @@ function canonicalOf(seconds: number, micros: string): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${micros}Z`;
 }
 
-let lastMoment = Number.NaN;
-let lastDatetime = '';
+let lastSecond = Number.NaN;
+/** `YYYY-MM-DDTHH:MM:SS.` */
+let secondText = '';
 
-/** The canonical text of a moment, as `parseDatetime` gives it. All requests of one millisecond share it. */
+/** The canonical text of a moment, as `parseDatetime` gives it. */
 export function datetimeOf(moment: Date): string {
-  if (moment.getTime() !== lastMoment) {
-    lastDatetime = moment.toISOString().replace('Z', '000Z');
-    lastMoment = moment.getTime();
+  const time = moment.getTime();
+  const second = Math.floor(time / 1000);
+  if (second !== lastSecond) {
+    secondText = moment.toISOString().slice(0, -4);
+    lastSecond = second;
   }
-  return lastDatetime;
+  return `${secondText}${String(time - second * 1000).padStart(3, '0')}000Z`;
 }
 
 /** → `YYYY-MM-DDTHH:MM:SS.ffffffZ`; the years 0001 to 9999 in UTC, no leap second, no seventh decimal. */

@@ -55,7 +55,7 @@ export async function list(
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
   const opaque = filter && (await estimatedFilter(store, access, bound));
   const endsEarly = settled === 0 ? isInOrder : isInOrderOfIndex(store, caller, sort.slice(settled));
-  const page = askedPage(store, access, { ...bound, position: cursors?.position, endsEarly, opaque });
+  const page = askedPage(store, access, { bound, position: cursors?.position, endsEarly, opaque });
 
   // Shape: one plan serves all requests that differ by values alone
   const shape = pageShape(access.collection, page);
@@ -103,7 +103,7 @@ export async function idsOnPage(
 ): Promise<readonly string[]> {
   const bound = boundList(store, access, request);
   if (bound.permit.verdict === 'deny') return [];
-  const page = askedPage(store, access, { ...bound, position: undefined, endsEarly: true });
+  const page = askedPage(store, access, { bound, position: undefined, endsEarly: true });
   const shape = pageShape(access.collection, page);
   const { plan, answers } = plans.planOf(shape, access, (placed) => new PagePlan(store, placed, page));
   const rows = await tx.rows(plan.statement.fill({ page, answers }));

@@ -121,6 +121,9 @@ export class Estimate {
     const walk = range ?? { cost: this.#walk, way: undefined };
     const ofValue = ofRule?.way.kind === 'range' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
     const ofBranches = ofRule?.way.kind === 'branches' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
+    // The other ways gather ids first.
+    const isShort = walk.way === undefined && ofValue === undefined && walk.cost <= UNION;
+    if (isShort && this.#isSure()) return undefined;
     const ofFilters = this.#links === undefined ? undefined : this.#ofFilters(served);
     const found = cheapest<Costed<FullWay>>([this.#ofOpaque, this.#ofAll, ofFilters]);
     const isBounded = ofBranches !== undefined && found !== undefined && ofBranches.cost <= UNBOUNDED * found.cost;
@@ -165,6 +168,7 @@ export class Estimate {
       return { cost: UNION + this.#timeOf(all, this.#ruled) + all.rows * WALKED, way };
     }
     const { found, cost } = this.#leastOfAll;
+    if (lookUps.length === 0) return { cost: UNION + cost, way };
     const related = (of: readonly LookUp[]): number =>
       summed(
         of.map((lookUp) => {
@@ -180,19 +184,20 @@ export class Estimate {
   get #leastOfAll() {
     const { rows, columns } = this.#table;
     const { filters, indexed } = this.#question;
-    const served = filters
-      .filter(({ column }) => indexed.has(column))
-      .map((test) => {
-        const found = rows * shareOf(this.#table, test);
-        return { found, cost: this.#found(found, columns.get(test.column)?.clustering) };
-      });
-    const branches = this.#branches;
-    const ofRule = {
-      found: summed(branches.map((each) => each.found)),
-      cost: summed(branches.map((each) => each.whole)),
-    };
-    const byIndex = cheapest([...(branches.length === 0 ? [] : [ofRule]), ...served]) ?? { found: rows, cost: rows };
-    return { ...byIndex, cost: Math.min(byIndex.cost, rows * SCANNED) };
+    const ofRule = { found: 0, cost: 0 };
+    for (const { found, whole } of this.#branches) {
+      ofRule.found += found;
+      ofRule.cost += whole;
+    }
+    let least = this.#branches.length === 0 ? undefined : ofRule;
+    for (const test of filters) {
+      if (!indexed.has(test.column)) continue;
+      const found = rows * shareOf(this.#table, test);
+      const cost = this.#found(found, columns.get(test.column)?.clustering);
+      if (least === undefined || cost < least.cost) least = { found, cost };
+    }
+    const { found, cost } = least ?? { found: rows, cost: rows };
+    return { found, cost: Math.min(cost, rows * SCANNED) };
   }
 
   /** The pages of the table. */

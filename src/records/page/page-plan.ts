@@ -146,7 +146,8 @@ export function boundList(store: Store, access: AccessContext, request: ListRequ
   return { request, filters, related, permit, isOpen, tenant, settled };
 }
 
-interface AskedList extends BoundList, Pick<AskedPage, 'position' | 'endsEarly'> {
+interface AskedList extends Pick<AskedPage, 'position' | 'endsEarly'> {
+  readonly bound: BoundList;
   readonly opaque?: OpaqueFilter | undefined;
 }
 
@@ -154,7 +155,7 @@ interface AskedList extends BoundList, Pick<AskedPage, 'position' | 'endsEarly'>
 export function askedPage(
   store: Store,
   { collection }: AccessContext,
-  { position, endsEarly, opaque, ...bound }: AskedList,
+  { bound, position, endsEarly, opaque }: AskedList,
 ): AskedPage {
   const { request, filters, related, permit, tenant, settled } = bound;
   const { filter, limit, offset, sort: asked = [] } = request;

@@ -18,12 +18,15 @@ function datetimeFromJson(value: unknown, constraints: Constraints): Read {
  * other years, and infinity, which stay as PostgreSQL prints them: a value is never shown as another one.
  */
 function canonicalOfCell(cell: string): string {
-  if (cell[10] !== ' ' || cell.endsWith('BC')) return cell;
+  if (cell.charCodeAt(10) !== SPACE || cell.charCodeAt(cell.length - 1) > NINE) return cell;
   if (cell.length === WITH_ALL_DECIMALS) return `${cell.slice(0, 10)}T${cell.slice(11, 26)}Z`;
   const decimals = cell.length > 22 ? cell.slice(20, -3) : '';
   return `${cell.slice(0, 10)}T${cell.slice(11, 19)}.${decimals.padEnd(6, '0')}Z`;
 }
 
+/** Codes of characters; what ends in a letter is a year before the first one. */
+const SPACE = 32;
+const NINE = 57;
 /** The length of `2026-01-31 09:30:00.123456+00`. */
 const WITH_ALL_DECIMALS = 29;
 

@@ -263,7 +263,7 @@ test('a page of a known shape has the statements that it would make for itself',
     const access = new Caller({ schema } as World, given.auth).ask(given.collection, { query: given.query });
     const { request, position } = requestOf(given);
     const endsEarly = isInOrderOfIndex(store, access, request.sort);
-    const page = askedPage(store, access, { ...boundList(store, access, request), position, endsEarly });
+    const page = askedPage(store, access, { bound: boundList(store, access, request), position, endsEarly });
     if (page.permit.verdict === 'deny') return undefined;
     const shape = pageShape(access.collection, page);
     const { plan, answers } = memory.planOf(shape, access, (placed) => new PagePlan(store, placed, page));
