@@ -50,7 +50,7 @@ const inside = new AsyncLocalStorage<AttemptState>();
  * INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all would wait forever.
  */
 export function mustNotHoldConnection(): void {
-  invariant(!inside.getStore()?.isOpen, 'inside a transaction, only the transaction itself is asked');
+  if (inside.getStore()?.isOpen) throw new Error('inside a transaction, only the transaction itself is asked');
 }
 
 /** The turn of a transaction on an only connection. */

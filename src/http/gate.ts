@@ -78,7 +78,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
     const place = admittingRulesOf(route.door, app, collection);
     if (place === undefined) throw notFoundProblem();
     const asked = { caller, collection: place.collection, action };
-    const request = policyRequestOf(ctx, caller);
+    const request = new ReceivedRequest(ctx, caller);
     const admit = (of: Action) => new Admission(() => clientOf(ctx), place.schema, { ...asked, action: of }, request);
     try {
       ctx.state.admission = admit(action);
@@ -152,7 +152,7 @@ export type Admit = (collection: Collection, action: Action) => Admission;
  */
 export function admitOf(ctx: Context, { schema }: App, method = ctx.req.method): Admit {
   const caller = callerOf(ctx);
-  const request = policyRequestOf(ctx, caller, method);
+  const request = new ReceivedRequest(ctx, caller, method);
   return (collection, action) => new Admission(() => clientOf(ctx), schema, { caller, collection, action }, request);
 }
 
@@ -160,7 +160,7 @@ export function admitOf(ctx: Context, { schema }: App, method = ctx.req.method):
 export function renewalOf(ctx: Context, { schema }: App): (caller: Caller, collection: Collection) => Admission {
   const query = policyQueryOf(queryOf(ctx));
   const client = clientOf(ctx);
-  const { facts } = policyRequestOf(ctx, callerOf(ctx));
+  const { facts } = new ReceivedRequest(ctx, callerOf(ctx));
   return (caller, collection) => {
     const request = { auth: caller.auth, kind: caller.kind, facts, query, now: datetimeOf(new Date()) };
     return new Admission(() => client, schema, { caller, collection, action: 'list' }, request);
@@ -279,23 +279,21 @@ function noRouteProblem(collection: Collection | undefined, { candidates }: Matc
 const isOffered = ({ door }: Route, collection: Collection | undefined): boolean =>
   typeof door !== 'object' || (collection === undefined ? door.needs === undefined : offers(collection, door));
 
-const policyRequestOf = (ctx: Context, caller: Caller, method = ctx.req.method): PolicyRequest =>
-  new ReceivedRequest(ctx, caller, method);
-
 /** The request as its rules see it. Few of them name its query, whose values cost as much to collect as a small rule to decide. */
 class ReceivedRequest implements PolicyRequest {
   readonly auth: PolicyRequest['auth'];
   readonly kind: PolicyRequest['kind'];
   readonly facts: PolicyRequest['facts'];
   readonly data: PolicyRequest['data'];
-  readonly now = datetimeOf(new Date());
+  readonly now: PolicyRequest['now'];
   readonly #pairs: readonly QueryPair[];
   #query: PolicyRequest['query'] | undefined;
 
-  constructor(ctx: Context, { auth, kind }: Caller, method: string | undefined) {
+  constructor(ctx: Context, { auth, kind }: Caller, method = ctx.req.method) {
     this.auth = auth;
     this.kind = kind;
     this.facts = { ip: ctx.state.address, method, origin: ctx.req.headers.origin };
+    this.now = datetimeOf(new Date());
     this.#pairs = queryOf(ctx);
   }
 

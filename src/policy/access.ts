@@ -3,7 +3,6 @@
  * to get one is to decide the rules of an action for one request. The rules of an action are a union;
  * an action without a rule is denied.
  */
-import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql, type TenantValue } from '../sql.ts';
 import type { Branch, LookUp } from './branch.ts';
 import type { IsFew, Policy, PolicyRequest, Related, Residual, Row, Verdict } from './types.ts';
@@ -30,7 +29,7 @@ export class Permit {
   readonly lookUps: readonly LookUp[];
 
   private constructor(rules: readonly PermitRule[], gate: symbol) {
-    invariant(gate === GATE, 'a permit is made by decide');
+    if (gate !== GATE) throw new Error('a permit is made by decide');
     this.rules = rules;
     this.verdict = verdictOfRules(rules);
     this.lookUps = rules.length === 1 ? rules[0]!.residual.lookUps : rules.flatMap(({ residual }) => residual.lookUps);

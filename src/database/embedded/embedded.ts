@@ -2,7 +2,6 @@
  * PostgreSQL inside this process (PGlite), in a thread: a single connection, on which statements
  * and transactions take turns.
  */
-
 import { type Leave, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { invariant } from '../../invariant.ts';
 import { currentCaller } from '../../queued-caller.ts';

@@ -112,11 +112,8 @@ export class Statements {
 
   #named(statement: Sql, state: ConnectionState): BatchStatement {
     const name = this.#mostPrepared === 0 ? undefined : this.history.nameOf(statement.text);
-    return {
-      statement,
-      name,
-      closed: name === undefined ? [] : state.use(name, statement.isPlannedAnew, this.#mostPrepared),
-    };
+    const closed = name === undefined ? [] : state.use(name, statement.isPlannedAnew, this.#mostPrepared);
+    return { statement, name, closed };
   }
 
   #stateOf(client: AnyClient): ConnectionState {
@@ -208,12 +205,8 @@ export class StatementHistory {
   #entryOf(text: string): Entry {
     const known = this.#entries.get(text);
     if (known !== undefined) return known;
-    const entry: Entry = {
-      name: undefined,
-      shared: { quickInARow: 0, average: 0 },
-      own: undefined,
-      penalties: undefined,
-    };
+    const shared = { quickInARow: 0, average: 0 };
+    const entry: Entry = { name: undefined, shared, own: undefined, penalties: undefined };
     this.#entries.set(text, entry);
     return entry;
   }

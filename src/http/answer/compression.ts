@@ -19,10 +19,8 @@ const compressBytes = {
 } as const;
 
 /** Undefined: the client takes none of the codings. */
-export function bestCoding(ctx: Context, codings: readonly Coding[] = ['br', 'gzip']): Coding | undefined {
-  if (ctx.req.headers['accept-encoding'] === undefined) return undefined;
-  return codings.find((coding) => ctx.acceptsEncodings(coding, 'identity') === coding);
-}
+export const bestCoding = (ctx: Context, codings: readonly Coding[] = ['br', 'gzip']): Coding | undefined =>
+  codings.find((coding) => ctx.acceptsEncodings(coding, 'identity') === coding);
 
 /** The entity tag names the coding, because the bytes differ (RFC 9110, section 8.8.3.3). */
 export function setCoding(ctx: Context, coding: Coding): void {

@@ -5,14 +5,7 @@ import type { Context } from 'koa';
 import { Problem } from '../../problem.ts';
 import { type JsonText, stringsOf, utf8BytesOf } from '../../records/json-pieces.ts';
 import { countUnread, roomForAnswer } from '../../unread-answers.ts';
-import {
-  bestCoding,
-  compressed,
-  compressedChunks,
-  LEAST_COMPRESSED,
-  setCoding,
-  tagWithoutCoding,
-} from './compression.ts';
+import { compressed, compressedChunks, LEAST_COMPRESSED, setCoding, tagWithoutCoding } from './compression.ts';
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 
@@ -36,7 +29,8 @@ export async function sendJson(ctx: Context, json: JsonText, status?: number): P
   }
   ctx.status = status ?? 200;
   res.setHeader('Content-Type', JSON_CONTENT_TYPE);
-  if (json.length >= LEAST_COMPRESSED && bestCoding(ctx, ['gzip']) !== undefined) return sendGzipped(ctx, json);
+  const isNegotiated = json.length >= LEAST_COMPRESSED && ctx.req.headers['accept-encoding'] !== undefined;
+  if (isNegotiated && ctx.acceptsEncodings('gzip', 'identity') === 'gzip') return sendGzipped(ctx, json);
   if (json.length > MOST_AT_ONCE) {
     res.setHeader('Content-Length', utf8BytesOf(json));
     return sendChunks(ctx, encodedChunks(json));
