@@ -15,6 +15,7 @@ import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model/model.ts';
 import { sql, uuid } from '../src/sql.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
+import { watchedReads } from '../test/support/watched-reads.ts';
 import { COLUMNS, RULES } from './servers/documents.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { callerAccess } from './support/caller-access.ts';
@@ -119,11 +120,8 @@ async function worldOf(url: string, rows: number): Promise<World> {
 /** The statements of the service, when it knows the tables. */
 async function sentBy(db: Database, schema: Schema): Promise<readonly Omit<Statement, 'name'>[]> {
   const sent: Omit<Statement, 'name'>[] = [];
-  const rows: Database['rows'] = (statement) => {
-    sent.push({ text: statement.text, values: statement.values });
-    return db.rows(statement);
-  };
-  const records = createRecords({ ...db, replicaFor: () => ({ ...db, rows }) } as Database, schema);
+  const watched = watchedReads(db, ({ text, values }) => sent.push({ text, values }));
+  const records = createRecords(watched, schema);
   const ask = async ({ table, status, offset = 0 }: Question): Promise<void> => {
     const access = callerAccess(schema, table, { auth: { id: CALLER, roles: ['member'] }, now: NOW });
     const { collection } = access;

@@ -10,7 +10,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import type { Database } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { decide } from '../src/policy/access.ts';
 import type { AccessContext } from '../src/records/access-context.ts';
@@ -18,6 +17,7 @@ import { createRecords } from '../src/records/records.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Relation } from '../src/schema/model/model.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
+import { watchedReads } from '../test/support/watched-reads.ts';
 import { call } from './movies/client.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { median, verdict } from './support/measure.ts';
@@ -138,11 +138,9 @@ async function statementsOf(url: string, callerId: string): Promise<number> {
   const schema = parseSchema(readFileSync(SCHEMA, 'utf8'), SCHEMA).schema!;
   const db = await openDatabase({ url });
   let count = 0;
-  const rows: Database['rows'] = (statement, options) => {
+  const watched = watchedReads(db, (_, options) => {
     if (options?.lane === 'slow') count++;
-    return db.rows(statement, options);
-  };
-  const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) };
+  });
   const records = createRecords(watched, schema);
   const relation = (collection: string, name: string): Relation =>
     schema.collections.get(collection)!.relations.get(name)!;

@@ -16,6 +16,7 @@ import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import type { Sql } from '../../src/sql.ts';
 import { isolatedUrl, startPostgres } from '../../test/support/postgres.ts';
+import { watchedReads } from '../../test/support/watched-reads.ts';
 import { callerAccess } from './caller-access.ts';
 import { record } from './figures.ts';
 import { median, verdict } from './measure.ts';
@@ -145,12 +146,8 @@ export async function measureFirstPages(rows: number, seconds: number): Promise<
 /** The statements of the service once it knows the tables. */
 async function sentBy(db: Database, schema: Schema): Promise<readonly Statement[]> {
   const sent: Sql[] = [];
-  const rows: Database['rows'] = (statement, options) => {
-    sent.push(statement);
-    return db.rows(statement, options);
-  };
-  const reader = { ...db, rows };
-  const records = createRecords({ ...db, replicaFor: () => reader } as Database, schema);
+  const watched = watchedReads(db, (statement) => sent.push(statement));
+  const records = createRecords(watched, schema);
   await ask(records, schema, QUESTIONS[0]!);
   // The statistics come meanwhile.
   await new Promise((resolve) => setTimeout(resolve, 1_000));

@@ -9,7 +9,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { compileFilter } from '../../src/policy/filters/filter.ts';
@@ -21,6 +20,7 @@ import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { storedTables } from '../../src/schema/model/stored-names.ts';
 import type { Sql } from '../../src/sql.ts';
+import { watchedReads } from '../../test/support/watched-reads.ts';
 import { callerAccess } from './caller-access.ts';
 import { record } from './figures.ts';
 import { median, verdict } from './measure.ts';
@@ -361,13 +361,9 @@ export async function* skewedPages(url: string): AsyncGenerator<SkewedPage> {
   await client.query('SET jit = off');
   try {
     const sent: Sql[] = [];
-    const rows: Database['rows'] = (statement, options) => {
-      sent.push(statement);
-      return db.rows(statement, options);
-    };
     const statistics = new BackgroundStatistics(db, [...storedTables(schema)]);
     await statistics.refresh();
-    const watched = { ...db, replicaFor: () => ({ ...db, rows }) } as Database;
+    const watched = watchedReads(db, (statement) => sent.push(statement));
     const records = createRecords(watched, schema, { statisticsOf: (table) => statistics.of(table) });
     for (const each of CASES) {
       for (const caller of CALLERS.keys()) {

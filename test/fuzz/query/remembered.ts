@@ -8,6 +8,7 @@ import type { AccessContext } from '../../../src/records/access-context.ts';
 import type { ListRequest } from '../../../src/records/page/page-plan.ts';
 import type { ChoosesWay } from '../../../src/records/page/page-question.ts';
 import type { Sql } from '../../../src/sql.ts';
+import { watchedReads } from '../../support/watched-reads.ts';
 import { fill, PLAIN, randomSchema, readAll } from '../doors/doors-world.ts';
 import { withKeys } from '../doors/keyed-schema.ts';
 import { makeOwned, withOwned } from '../doors/owned-schema.ts';
@@ -65,11 +66,7 @@ async function differenceInWorld(number: number, db: Database, run: RememberedRu
   await fill({ doors, schema, db }, random, ROWS);
   const world: StockedWorld = { doors, stocked: { doors, schema, db }, data: await readAll({ doors, schema, db }) };
   const sent: Sql[] = [];
-  const rows: Database['rows'] = (statement, options) => {
-    sent.push(statement);
-    return db.rows(statement, options);
-  };
-  const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
+  const watched = watchedReads(db, (statement) => sent.push(statement));
   const recordsOf = (way: number) =>
     doors.createRecords(watched, schema, { choosesWay: WAYS[way]!, statisticsOf: STATISTICS[way]! });
   const remembered = WAYS.map((_, way) => recordsOf(way));

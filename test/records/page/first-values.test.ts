@@ -7,6 +7,7 @@ import { BackgroundStatistics } from '../../../src/records/page/table-statistics
 import { createRecords } from '../../../src/records/records.ts';
 import { raw, sql } from '../../../src/sql.ts';
 import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
+import { watchedReads } from '../../support/watched-reads.ts';
 
 const ROWS = 20_000;
 const SCHEMA = `
@@ -62,11 +63,7 @@ describe.each(KINDS)('the first values of an order (%s)', (kind) => {
     const texts: string[] = [];
     const statistics = new BackgroundStatistics(db, ['things']);
     await statistics.refresh();
-    const rows: Database['rows'] = (statement, options) => {
-      texts.push(statement.text);
-      return db.rows(statement, options);
-    };
-    const watched = { ...db, replicaFor: () => ({ ...db, rows }) } as Database;
+    const watched = watchedReads(db, ({ text }) => texts.push(text));
     return { texts, records: createRecords(watched, world.schema, { statisticsOf: (table) => statistics.of(table) }) };
   };
 

@@ -9,6 +9,7 @@ import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import type { PageQuestion } from '../../../src/records/page/page-question.ts';
 import { createRecords } from '../../../src/records/records.ts';
 import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
+import { watchedReads } from '../../support/watched-reads.ts';
 
 const SCHEMA = `
 roles: { member: {} }
@@ -37,14 +38,8 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
 
   beforeAll(async () => {
     db = await openKind(kind);
-    const reader = {
-      run: db.run,
-      rows: (...request: Parameters<Database['rows']>) => {
-        sent.push(request[0].text);
-        return db.rows(...request);
-      },
-    };
-    world = await World.open({ ...db, replicaFor: () => reader } as unknown as Database, SCHEMA);
+    const watched = watchedReads(db, ({ text }) => sent.push(text));
+    world = await World.open(watched, SCHEMA);
     [ann, bob] = [await world.user('ann@example.org'), await world.user('bob@example.org')];
     await ann.create('notes', { title: 'a draft', score: 1, secret: 'shut' });
     await ann.create('notes', { title: 'a published', status: 'published', secret: 'open' });

@@ -8,6 +8,7 @@ import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import type { ListRequest } from '../../../src/records/page/page-plan.ts';
 import { raw, type Sql, sql, uuid } from '../../../src/sql.ts';
 import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
+import { watchedReads } from '../../support/watched-reads.ts';
 
 const SCHEMA = `
 roles: { member: {} }
@@ -31,14 +32,8 @@ describe.each(KINDS)('filters of a masked field (%s)', (kind) => {
 
   beforeAll(async () => {
     db = await openKind(kind);
-    const reader = {
-      run: db.run,
-      rows: (...request: Parameters<Database['rows']>) => {
-        sent.push(request[0]);
-        return db.rows(...request);
-      },
-    };
-    world = await World.open({ ...db, replicaFor: () => reader } as unknown as Database, SCHEMA);
+    const watched = watchedReads(db, (statement) => sent.push(statement));
+    world = await World.open(watched, SCHEMA);
     [ann, bob] = [await world.user('ann@example.org'), await world.user('bob@example.org')];
     await db.run(sql`
       INSERT INTO notes (id, code, owner_id)

@@ -4,6 +4,7 @@ import type { Database } from '../../../src/database/contract.ts';
 import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import { raw, type Sql, sql, uuid } from '../../../src/sql.ts';
 import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
+import { watchedReads } from '../../support/watched-reads.ts';
 
 const SCHEMA = `
 roles: { member: {} }
@@ -35,11 +36,10 @@ describe.each(KINDS)('filters that name an element (%s)', (kind) => {
 
   beforeAll(async () => {
     db = await openKind(kind);
-    const rows: Database['rows'] = (statement, options) => {
+    const watched = watchedReads(db, (statement) => {
       if (!statement.text.startsWith('EXPLAIN')) sent.push(statement);
-      return db.rows(statement, options);
-    };
-    world = await World.open({ ...db, replicaFor: () => ({ run: db.run, rows }) } as unknown as Database, SCHEMA);
+    });
+    world = await World.open(watched, SCHEMA);
     [ann, bob] = [await world.user('ann@example.org'), await world.user('bob@example.org')];
     await db.run(sql`INSERT INTO labels (id, name, owner_id) VALUES (${uuid(LABEL)}, 'red', ${uuid(ann.id)})`);
     await db.run(

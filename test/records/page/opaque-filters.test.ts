@@ -7,6 +7,7 @@ import type { OpaqueFilter } from '../../../src/records/page/page-question.ts';
 import { raw, sql, uuid } from '../../../src/sql.ts';
 import { KINDS, openKind, World } from '../../support/store-world.ts';
 import { until } from '../../support/until.ts';
+import { watchedReads } from '../../support/watched-reads.ts';
 
 const SCHEMA = `
 roles: { member: {} }
@@ -29,11 +30,10 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
 
   beforeAll(async () => {
     db = await openKind(kind);
-    const rows: Database['rows'] = (statement, options) => {
-      if (statement.text.startsWith('EXPLAIN')) lanes.add(options?.lane);
-      return db.rows(statement, options);
-    };
-    world = await World.open({ ...db, replicaFor: () => ({ run: db.run, rows }) } as unknown as Database, SCHEMA, {
+    const watched = watchedReads(db, ({ text }, options) => {
+      if (text.startsWith('EXPLAIN')) lanes.add(options?.lane);
+    });
+    world = await World.open(watched, SCHEMA, {
       choosesWay: (question) => {
         opaque = question.opaque;
         return undefined;

@@ -18,6 +18,7 @@ import {
 import { createRecords } from '../../../src/records/records.ts';
 import { param, raw, sql } from '../../../src/sql.ts';
 import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
+import { watchedReads } from '../../support/watched-reads.ts';
 
 // ---------------------------------------------------------------- what is chosen
 
@@ -819,11 +820,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   afterAll(() => db?.close());
 
   const recorded = (branches: boolean) => {
-    const rows: Database['rows'] = (statement) => {
-      sent.push(statement.text);
-      return db.rows(statement);
-    };
-    const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
+    const watched = watchedReads(db, ({ text }) => sent.push(text));
     return createRecords(watched, world.schema, {
       choosesWay: ({ branches: given }) => (branches && given ? { kind: 'branches', branches: given } : undefined),
     });
@@ -886,11 +883,8 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   it('a page is planned for a value that is far more frequent than others', async () => {
     const statistics = new Map([['status', column(3, { draft: 0.97, review: 0.02, published: 0.01 })]]);
     const planned: boolean[] = [];
-    const rows: Database['rows'] = (statement) => {
-      planned.push(statement.isPlannedAnew);
-      return db.rows(statement);
-    };
-    const records = createRecords({ ...db, replicaFor: () => ({ rows, run: db.run }) } as Database, world.schema, {
+    const watched = watchedReads(db, ({ isPlannedAnew }) => planned.push(isPlannedAnew));
+    const records = createRecords(watched, world.schema, {
       statisticsOf: () => ({ rows: 100_000, columns: statistics }),
     });
     const field = world.schema.collections.get('notes')!.fields.get('status')!;
@@ -901,13 +895,10 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
 
   it('an expand is planned for a caller who has far more rows than others', async () => {
     const planned: boolean[] = [];
-    const rows: Database['rows'] = (statement) => {
-      planned.push(statement.isPlannedAnew);
-      return db.rows(statement);
-    };
+    const watched = watchedReads(db, ({ isPlannedAnew }) => planned.push(isPlannedAnew));
     const isPlanned = async (owners: Readonly<Record<string, number>>) => {
       const columns = new Map([['owner_id', column(10_000, owners)]]);
-      const records = createRecords({ ...db, replicaFor: () => ({ rows, run: db.run }) } as Database, world.schema, {
+      const records = createRecords(watched, world.schema, {
         statisticsOf: () => ({ rows: 100_000, columns }),
       });
       const relation = world.schema.collections.get('teams')!.relations.get('notes')!;
@@ -928,11 +919,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     const path = sortPathOf('status', 'notes', world.schema);
     if (typeof path === 'string') throw new Error(path);
     const texts: string[] = [];
-    const rows: Database['rows'] = (statement) => {
-      texts.push(statement.text);
-      return db.rows(statement);
-    };
-    const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
+    const watched = watchedReads(db, ({ text }) => texts.push(text));
     const asked = async (choosesWay: ChoosesWay, more: Pick<ListRequest, 'filter' | 'limit' | 'offset'>) => {
       const records = createRecords(watched, world.schema, { choosesWay });
       return String((await records.list(caller.ask('notes'), { ...more, sort: [{ path, descending }] })).json);
@@ -994,11 +981,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     for (const descending of [false, true]) {
       const pages: string[] = [];
       for (const choosesWay of ways) {
-        const rows: Database['rows'] = (statement) => {
-          texts.add(statement.text);
-          return db.rows(statement);
-        };
-        const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as Database;
+        const watched = watchedReads(db, ({ text }) => texts.add(text));
         const records = createRecords(watched, world.schema, { choosesWay });
         let after: string | undefined;
         let shown = '';
@@ -1158,11 +1141,8 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
 
   it('a page of one range is in the order of the index on its column and the id', async () => {
     for (let i = 0; i < 3; i++) await ann.create('tasks', { title: `t${i}` });
-    const rows: Database['rows'] = (statement) => {
-      sent.push(statement.text);
-      return db.rows(statement);
-    };
-    const records = createRecords({ ...db, replicaFor: () => ({ rows, run: db.run }) } as Database, world.schema);
+    const watched = watchedReads(db, ({ text }) => sent.push(text));
+    const records = createRecords(watched, world.schema);
     const sorts = [undefined, [{ path: { steps: [], field: undefined, at: 'id' }, descending: true }]] as const;
     const titles: string[] = [];
     for (const sort of sorts) {

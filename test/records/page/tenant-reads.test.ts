@@ -1,8 +1,9 @@
 /** Pages of one tenant's records are read under one plan; others are planned for their values. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database, Reader, ReadOptions } from '../../../src/database/contract.ts';
+import type { Database, ReadOptions } from '../../../src/database/contract.ts';
 import { plannedParam, raw, sql } from '../../../src/sql.ts';
 import { type Caller, hasPostgres, KINDS, openKind, World } from '../../support/store-world.ts';
+import { watchedReads } from '../../support/watched-reads.ts';
 
 const SCHEMA = `
 roles: [admin, member]
@@ -38,12 +39,8 @@ for (const kind of KINDS) {
 
   beforeAll(async () => {
     db = await openKind(kind);
-    const rows: Reader['rows'] = (statement, options) => {
-      asked.push(options?.plan);
-      return db.rows(statement, options);
-    };
-    const reader: Reader = { ...db, rows };
-    world = await World.open({ ...db, replicaFor: () => reader }, SCHEMA);
+    const watched = watchedReads(db, (_, options) => asked.push(options?.plan));
+    world = await World.open(watched, SCHEMA);
     const creator = await world.user('creator@example.org');
     const team = await creator.create('teams', {});
     ann = await world.user('ann@example.org', ['member'], { team: team.id });
