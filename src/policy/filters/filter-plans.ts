@@ -276,6 +276,10 @@ export class LoweredFilter {
     return whereOf(test, { alias, inUnion: false, visibility, inTime: undefined, range: test });
   }
 
+  isBoundOn(column: string): boolean {
+    return conjunctsOf(this.cond).some((part) => isBoundOf(part, column));
+  }
+
   /** The conjuncts between whose values a column lies. */
   bounds(alias: string, column: string, visibility: Visibility): readonly PrintedWhere[] {
     return conjunctsOf(this.cond).flatMap((part) =>

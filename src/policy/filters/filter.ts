@@ -377,6 +377,11 @@ export class AskedFilter {
     return this.#lowered.tested.has(column);
   }
 
+  /** The column lies between values of it. */
+  isBoundOn(column: string): boolean {
+    return this.#lowered.isBoundOn(column);
+  }
+
   /** The conditions of it that name no column of the record: where one fails, no record matches. */
   placedFirsts<Request>(
     alias: string,

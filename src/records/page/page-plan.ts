@@ -164,8 +164,10 @@ export function askedPage(
   const links = related.length === 0 ? undefined : linkTestOf(related);
   const [first] = sort;
   const byId = first === undefined || isById(first);
-  const isFirstPage = position === undefined;
-  const order = byId || !endsEarly ? undefined : { ...columnOrderOf(first, sort), isFirstPage };
+  const ordering = byId || !endsEarly ? undefined : columnOrderOf(first, sort);
+  // A filter may leave none of the first values
+  const isBound = ordering !== undefined && filters.some((each) => each.isBoundOn(ordering.column));
+  const order = ordering && { ...ordering, isFirstPage: position === undefined && !isBound };
   const ofAll = (): Permit => {
     const lookedUp = permit.lookingUp(store.pages.isNotMany);
     const isSooner = store.pages.looksUpSooner(collection, lookedUp.lookUps);
@@ -463,8 +465,7 @@ class PageStatements {
     const isPresent = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
     const walked = halves?.present ?? keyset;
     const within = [...isPresent, ...this.#bounds];
-    // The filters may leave none of the first rows.
-    const first = within.length === isPresent.length ? way.first : undefined;
+    const { first } = way;
     const { columns } = walked;
     const conditions = [...this.#tests, ...others];
     const walk = (rows: number): WalkedRows | undefined => {

@@ -2,6 +2,7 @@
 /** The first page of a column whose first values are few: statistics of each type bound a walk, old ones too. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import { sortPathOf } from '../../../src/policy/filters/sort-path.ts';
 import { BackgroundStatistics } from '../../../src/records/page/table-statistics.ts';
 import { createRecords } from '../../../src/records/records.ts';
@@ -86,6 +87,25 @@ describe.each(KINDS)('the first values of an order (%s)', (kind) => {
       }
     }
     expect(bounded).toBeGreaterThan(0);
+  });
+
+  it('a filter on the column of the order may leave none of them, so that no walk ends there', async () => {
+    const path = sortPathOf('level', 'things', world.schema);
+    if (typeof path === 'string') throw new Error(path);
+    let asked = '';
+    const begins: string[] = [];
+    const records = createRecords(db, world.schema, {
+      choosesWay: ({ order }) => {
+        if (order?.isFirstPage === true) begins.push(asked);
+        return undefined;
+      },
+    });
+    for (asked of ['level < 12', 'share is null']) {
+      const { filter } = compileFilter(asked, { catalog: world.schema, collection: 'things', params: {} });
+      const request = { sort: [{ path, descending: true }], limit: 20, offset: 0, filter };
+      await records.list(ann.ask('things'), request);
+    }
+    expect(begins).toEqual(['share is null']);
   });
 
   it('records of a value that statistics lack come first', async () => {
