@@ -92,17 +92,22 @@ export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<voi
   await db.run(auditing(entry));
 }
 
-/** The statement that records the event. */
-export function auditing(entry: AuditEntry): Sql {
+/** The statement that records the event. @param from a part of the statement around it, without whose row nothing is recorded */
+export function auditing(entry: AuditEntry, from?: Sql): Sql {
   const { event, userId, actorId, sessionId, client, detail } = entry;
   const detailText = detail === undefined ? null : JSON.stringify(detail, storable);
+  const row = sql`${uuid(v7())}, now(), ${text(event)}, ${uuid(userId ?? null)}, ${uuid(actorId ?? null)},
+            ${uuid(sessionId ?? null)}, ${text(clip(client?.ip))}, ${text(clip(client?.userAgent))},
+            ${text(clip(client?.requestId))}, ${text(detailText)}`;
   return sql`
     INSERT INTO "_auth_audit"
            (id, at, event, user_id, actor_id, session_id, ip, user_agent, request_id, detail)
-    VALUES (${uuid(v7())}, now(), ${text(event)}, ${uuid(userId ?? null)}, ${uuid(actorId ?? null)},
-            ${uuid(sessionId ?? null)}, ${text(clip(client?.ip))}, ${text(clip(client?.userAgent))},
-            ${text(clip(client?.requestId))}, ${text(detailText)})`;
+    ${rowFrom(row, from)}`;
 }
+
+/** The source of an INSERT: one row, or none where the part `from` of its statement has none. */
+export const rowFrom = (row: Sql, from: Sql | undefined): Sql =>
+  from === undefined ? sql`VALUES (${row})` : sql`SELECT ${row} FROM ${from}`;
 
 /** Events that one statement deletes. */
 const PRUNED_AT_ONCE = 10_000;

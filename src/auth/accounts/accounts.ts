@@ -6,6 +6,7 @@ import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
+import { sql } from '../../sql.ts';
 import { auditing, type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import { type Challenged, countWrongAnswer, openChallenge, readChallenge } from '../factors/challenges.ts';
@@ -16,8 +17,8 @@ import type { Outbox } from '../mail/outbox.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import { keepFormerGuest } from '../sessions/former-guests.ts';
-import type { SessionRow, SessionSecrets, SessionStart, Sessions } from '../sessions/sessions.ts';
-import { isNewPlace } from './new-sign-ins.ts';
+import type { NewSession, SessionRow, SessionSecrets, SessionStart, Sessions } from '../sessions/sessions.ts';
+import { isNewPlace, type RecordedSignIn } from './new-sign-ins.ts';
 import type { PasswordCheck, PasswordClaim } from './password-check.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
 import { requireOpenRegistration } from './registration.ts';
@@ -127,10 +128,13 @@ export class Accounts {
     }
     const { userId, guest, user } = first;
     const onWrong = (): Promise<void> => countWrongAnswer(db, first);
-    const begun = await codes.spend({ userId, code, method, client, challenge: first, onWrong }, async (tx) => {
+    const start = { userId, method: first.method, guest, client, secondFactor: true };
+    const session = this.#newSession(start);
+    const finished = { ...first, session };
+    const begun = await codes.spend({ userId, code, method, client, challenge: finished, onWrong }, async (tx) => {
       // A reader of the mailbox who has the second factor is the owner: a later reset leaves the keys and passkeys.
       if (first.method === 'code') await markClaim(tx, userId, true);
-      return this.#begin(tx, { userId, method: first.method, guest, client, secondFactor: true });
+      return this.#afterStored(tx, start, session);
     });
     return this.#begun(begun, guest, user);
   }
@@ -236,14 +240,26 @@ export class Accounts {
     return methods.length === 0 ? undefined : openChallenge(db, { userId, method, guest }, { methods, client });
   }
 
-  async #begin(tx: Transaction, { guest, ...start }: SignInStart): Promise<BegunSession> {
+  async #begin(tx: Transaction, start: SignInStart): Promise<BegunSession> {
+    const session = this.#newSession(start);
+    await tx.run(sql`WITH ${session.storing()} SELECT 1`);
+    return this.#afterStored(tx, start, session);
+  }
+
+  #newSession({ guest, ...start }: SignInStart): NewSession {
     const { method, client } = start;
-    await this.endGuest(tx, guest, start.userId);
-    const isNotified = start.userId !== undefined && (await this.#notify(tx, start.userId, client));
-    const secrets = await this.#parts.sessions.start(tx, start, ({ principal: userId, sessionId }) =>
-      auditing({ event: SIGN_IN_EVENTS[method], userId, sessionId, client, detail: signInDetail(start, guest) }),
+    const [event, detail] = [SIGN_IN_EVENTS[method], signInDetail(start, guest)];
+    return this.#parts.sessions.make(start, ({ principal: userId, sessionId }, from) =>
+      auditing({ event, userId, sessionId, client, detail }, from),
     );
-    return { secrets, isNotified };
+  }
+
+  /** The rest of the transaction that stores a session. */
+  async #afterStored(tx: Transaction, start: SignInStart, { secrets }: NewSession): Promise<BegunSession> {
+    const { userId, guest, client } = start;
+    await this.endGuest(tx, guest, userId);
+    const { sessionId } = secrets;
+    return { secrets, isNotified: userId !== undefined && (await this.#notify(tx, { userId, sessionId, client })) };
   }
 
   /** After the commit. `user`: as it was read just before. */
@@ -254,11 +270,11 @@ export class Accounts {
   }
 
   /** Informs the user of a sign-in from a new place. The caller wakes the outbox after the commit, if it returns true. */
-  async #notify(tx: Transaction, userId: string, client: RequestClient): Promise<boolean> {
+  async #notify(tx: Transaction, signIn: RecordedSignIn): Promise<boolean> {
     const { users, outbox, sendsNotices } = this.#parts;
-    if (!sendsNotices || !(await isNewPlace(tx, userId, client))) return false;
-    const { email } = await users.known(tx, userId);
-    await outbox.insert(tx, { kind: 'new_sign_in', address: email, detail: { client } });
+    if (!sendsNotices || !(await isNewPlace(tx, signIn))) return false;
+    const { email } = await users.known(tx, signIn.userId);
+    await outbox.insert(tx, { kind: 'new_sign_in', address: email, detail: { client: signIn.client } });
     return true;
   }
 

@@ -7,7 +7,13 @@ import { LimitReached } from '../limits/attempt-counter.ts';
 import type { Attempt, Limiter } from '../limits/limiter.ts';
 import { closingChallenge, type ReadChallenge } from './challenges.ts';
 import type { FactorKey } from './factor-key.ts';
-import { type MatchedCode, type SecondFactorMethod, spendCode, storedTotp } from './factor-rows.ts';
+import {
+  type FinishedSignIn,
+  type MatchedCode,
+  type SecondFactorMethod,
+  spendCode,
+  storedTotp,
+} from './factor-rows.ts';
 import { readRecoveryCode } from './recovery-codes.ts';
 import { totpStep } from './totp.ts';
 
@@ -18,8 +24,8 @@ export interface CodeClaim {
   /** Default: any. */
   readonly method?: SecondFactorMethod | undefined;
   readonly client: RequestClient;
-  /** The code finishes this sign-in. */
-  readonly challenge?: ReadChallenge;
+  /** The code finishes this sign-in, and begins its session. */
+  readonly challenge?: ReadChallenge & { readonly session: Pick<FinishedSignIn, 'storing'> };
   /** Runs before a wrong code is reported. */
   readonly onWrong?: (() => Promise<void>) | undefined;
 }
@@ -43,13 +49,14 @@ export class CodeCheck {
   spend<T>(claim: CodeClaim, work: SpendWork<T>): Promise<T> {
     const { db } = this.#parts;
     const { challenge } = claim;
-    const closing = challenge && ((isSpent: Sql) => closingChallenge(challenge, isSpent));
+    const closing = (isSpent: Sql): Sql => closingChallenge(challenge!, isSpent);
+    const finished = challenge && { closing, storing: challenge.session.storing };
     return this.attempt(claim, async (attempt) => {
       const matched = await this.#match(claim);
       if (matched === undefined) return undefined;
       await attempt.succeeded();
       return db.transaction(async (tx) => {
-        const spending = await spendCode(tx, claim.userId, matched, closing);
+        const spending = await spendCode(tx, claim.userId, matched, finished);
         if (spending === 'void') throw wrongCode();
         return spending === 'spent' ? { done: await work(tx, matched.method) } : undefined;
       });

@@ -59,23 +59,29 @@ export async function storeConfirmedTotp(
 /** `used`: the code, or a later one, was spent before. `void`: the sign-in that it finishes has ended. */
 type Spending = 'spent' | 'used' | 'void';
 
-/** Ends what the code finishes, if the condition holds. */
-export type Closing = (isSpent: Sql) => Sql;
+/** A sign-in that a code finishes. */
+export interface FinishedSignIn {
+  /** Ends the challenge, if the condition holds. */
+  readonly closing: (isSpent: Sql) => Sql;
+  /** Parts of the statement that store the session. @param from the part without whose row they store nothing */
+  readonly storing: (from: Sql) => Sql;
+}
 
-/** Spends the code and ends the challenge by one statement: each costs a way to the database and back. */
+/** Spends the code, ends the challenge and stores the session by one statement: each costs a way to the database and back. */
 export async function spendCode(
   tx: Transaction,
   userId: string,
   code: MatchedCode,
-  closing?: Closing,
+  finished?: FinishedSignIn,
 ): Promise<Spending> {
   const spending = code.method === 'totp' ? spentStep(userId, code.step) : spentHash(userId, code.hash);
-  if (closing === undefined) return (await tx.run(spending)) > 0 ? 'spent' : 'used';
+  if (finished === undefined) return (await tx.run(spending)) > 0 ? 'spent' : 'used';
   const [cells] = await tx.rows(sql`
       WITH "spent" AS (${spending}
                        RETURNING 1),
-           "closed" AS (${closing(sql`EXISTS (SELECT 1 FROM "spent")`)}
-                        RETURNING 1)
+           "closed" AS (${finished.closing(sql`EXISTS (SELECT 1 FROM "spent")`)}
+                        RETURNING 1),
+           ${finished.storing(raw('"closed"'))}
     SELECT EXISTS (SELECT 1 FROM "spent"), EXISTS (SELECT 1 FROM "closed")`);
   if (cells?.[0] !== 't') return 'used';
   return cells[1] === 't' ? 'spent' : 'void';

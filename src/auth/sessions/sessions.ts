@@ -10,9 +10,9 @@ import { namedCells } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { apiTime, empty, param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
+import { apiTime, param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { SessionFacts, User, Users } from '../accounts/users.ts';
-import { clip, type RequestClient } from '../audit-trail.ts';
+import { clip, type RequestClient, rowFrom } from '../audit-trail.ts';
 import { formerGuestOf } from './former-guests.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
 
@@ -65,6 +65,17 @@ export type Refreshed =
   | { readonly outcome: 'unknown' }
   | { readonly outcome: 'reused'; readonly sessionId: string; readonly principal: string };
 
+/** A session that is not stored yet. */
+export interface NewSession {
+  readonly secrets: SessionSecrets;
+  /**
+   * Parts of a WITH, because each statement costs a way to the database and back.
+   *
+   * @param from one of its parts, without whose row nothing is stored
+   */
+  readonly storing: (from?: Sql) => Sql;
+}
+
 interface LiveSession extends SessionFacts {
   readonly id: string;
   readonly kind: SessionKind;
@@ -92,24 +103,26 @@ export class Sessions {
   }
 
   /** @param noteOf the statement that records the session */
-  async start(
-    tx: Transaction,
+  make(
     { userId, method, secondFactor = false, client }: SessionStart,
-    noteOf: (session: Pick<SessionSecrets, 'sessionId' | 'principal'>) => Sql,
-  ): Promise<SessionSecrets> {
+    noteOf: (session: Pick<SessionSecrets, 'sessionId' | 'principal'>, from: Sql | undefined) => Sql,
+  ): NewSession {
     const id = v7();
     const kind = userId === undefined ? 'guest' : 'user';
     const principal = userId ?? id;
     const cookie = newSecret();
-    const before = sql`
-        WITH "session" AS (
+    const row = sql`${uuid(id)}, ${uuid(userId ?? null)}, ${text(kind)}, ${uuid(principal)}, ${text(hashSecret(cookie))},
+                     now(), now(), ${text(method)}, ${param('bool', secondFactor)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))}`;
+    const facts = { secondFactor, signedInAt: datetimeOf(new Date()) };
+    const { secrets, token } = this.#issued({ id, kind, principal, cookie, generation: 0, age: 0, ...facts });
+    const storing = (from?: Sql): Sql => sql`
+             "session" AS (
              INSERT INTO "_auth_sessions"
                     (id, user_id, kind, principal, cookie_hash, created_at, last_used_at, method, second_factor, user_agent, ip)
-             VALUES (${uuid(id)}, ${uuid(userId ?? null)}, ${text(kind)}, ${uuid(principal)}, ${text(hashSecret(cookie))},
-                     now(), now(), ${text(method)}, ${param('bool', secondFactor)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))})),
-             "noted" AS (${noteOf({ sessionId: id, principal })})`;
-    const facts = { secondFactor, signedInAt: datetimeOf(new Date()) };
-    return this.#issue(tx, { id, kind, principal, cookie, generation: 0, age: 0, ...facts }, before);
+             ${rowFrom(row, from)}),
+             "noted" AS (${noteOf(secrets, from)}),
+             "token" AS (${storingToken(token, from)})`;
+    return { secrets, storing };
   }
 
   /** Rotates. A `reused` session has been ended. */
@@ -251,21 +264,29 @@ export class Sessions {
     return sql`${isInTime} AND (s.kind = 'user' OR s.created_at > now() - ${seconds(GUEST_LIFETIME)})`;
   }
 
-  /** `before`: parts of the same statement, each of which costs a way to the database and back by itself. */
-  async #issue(tx: Transaction, session: LiveSession, before: Sql = empty): Promise<SessionSecrets> {
+  async #issue(tx: Transaction, session: LiveSession): Promise<SessionSecrets> {
+    const { secrets, token } = this.#issued(session);
+    await tx.run(storingToken(token));
+    return secrets;
+  }
+
+  /** With the row of the refresh token. */
+  #issued(session: LiveSession): { readonly secrets: SessionSecrets; readonly token: Sql } {
     const { id: sessionId, kind, principal, cookie, generation, age, secondFactor, signedInAt } = session;
     const refreshToken = newSecret();
-    await tx.run(sql`${before}
-      INSERT INTO "_auth_refresh_tokens"
-             (hash, session_id, generation, cookie_pad)
-      VALUES (${text(hashSecret(refreshToken))}, ${uuid(sessionId)}, ${param('int8', generation)},
-              ${text(pad(refreshToken, cookie))})`);
+    const token = sql`${text(hashSecret(refreshToken))}, ${uuid(sessionId)}, ${param('int8', generation)}, ${text(pad(refreshToken, cookie))}`;
     const lifetime = kind === 'guest' ? Math.min(GUEST_LIFETIME, this.#lifetime) : this.#lifetime;
     const endsIn = Math.max(0, Math.floor(lifetime - age));
     const expiresIn = Math.min(this.#idle, endsIn);
-    return { sessionId, kind, principal, cookie, refreshToken, expiresIn, endsIn, secondFactor, signedInAt };
+    const times = { expiresIn, endsIn, signedInAt };
+    return { secrets: { sessionId, kind, principal, cookie, refreshToken, secondFactor, ...times }, token };
   }
 }
+
+const storingToken = (row: Sql, from?: Sql): Sql => sql`
+      INSERT INTO "_auth_refresh_tokens"
+             (hash, session_id, generation, cookie_pad)
+      ${rowFrom(row, from)}`;
 
 /** Tests the row `u`, which guests do not have. */
 export const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
