@@ -25,6 +25,10 @@ const RULES = [
   'count(@record.group.marks as m, m.name = "open") != 1',
   'none(ancestors(@record.group by above) as g, g.name = "strict")',
   'none(@record.group.above.marks as m, m.name = "secret")',
+  'count(@record.group.owner.groups) != -1',
+  'not (count(@record.group.owner.groups) = -1)',
+  'count(@record.group.owner.groups as g, g.name = "strict") != 2',
+  'all(@record.group.owner.groups as g, g.owner = g.owner)',
   'none(@record.group.papers as p, any(p.group.marks as m, m.name = "secret"))',
   '@record.group.name != "strict"',
   '@record.group.id != "00000000-0000-4000-8000-000000000000"',
@@ -40,6 +44,9 @@ const OF_LOST = [
   '@record.group.created_at is not null',
   'not (@record.group.created_at is null)',
   '@record.group.above.created_at is null',
+  '@record.group.owner is not null',
+  '@record.group.owner.id is not null',
+  'not (@record.group.owner.created_at is null)',
   '@record.group.id is null',
   '@record.group.id is not null',
   '@record.group.id not in []',
@@ -69,7 +76,7 @@ INSERT INTO ${shop}.colours VALUES (1, 'red'), (2, 'blue');;
 roles: [member, admin]
 register: { roles: [member] }
 collections:
-  users: { access: { view: true } }
+  users: { relations: { groups: { kind: has_many, collection: groups, via: owner } }, access: { view: true } }
   papers:
     table: ${shop}.papers
     managed: false
@@ -83,6 +90,7 @@ collections:
     fields: { name: string }
     relations:
       above: { kind: belongs_to, collection: groups, on_delete: cascade }
+      owner: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
       marks: { kind: has_many, collection: marks, via: group }
       papers: { kind: has_many, collection: papers, via: group }
     access: { view: true, create: true, delete: true }
@@ -139,7 +147,7 @@ collections:
       async function everyRow(): Promise<ReadonlyMap<string, readonly Row[]>> {
         const { schema, db } = service.app;
         const store = new Store(db, schema);
-        const names = ['papers', 'groups', 'marks', 'kinds', 'offers'];
+        const names = ['users', 'papers', 'groups', 'marks', 'kinds', 'offers'];
         return new Map(
           await Promise.all(
             names.map(

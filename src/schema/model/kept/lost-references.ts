@@ -8,7 +8,6 @@ import { type CheckedPolicy, compileChecked, type EmitOptions } from '../../../p
 import {
   type Action,
   type Catalog,
-  type CatalogBelongsTo,
   type CatalogField,
   type Checked,
   type CheckedOperand,
@@ -149,13 +148,18 @@ class SafeRule {
     return { ...walked, column: { kind: 'belongs_to', relation: { ...column.relation, required: false } } };
   }
 
-  /** No step is certain to find a record if it may be gone. The same path if every record exists. */
+  /**
+   * No step is certain to find a record if one before it, or its own, may be gone: a step that is certain is not taken. The same
+   * path if every record exists.
+   */
   #walked<Path extends Pick<WalkToRecord, 'steps'>>(path: Path): Path {
-    if (!path.steps.some((step) => this.#mayLose(step))) return path;
-    const steps = path.steps.map(
-      (step): ToOneStep =>
-        this.#mayLose(step) ? { ...step, relation: { ...step.relation, required: false } as CatalogBelongsTo } : step,
-    );
+    const first = path.steps.findIndex((step) => this.#mayLose(step));
+    if (first < 0) return path;
+    const steps = path.steps.map((step, i): ToOneStep => {
+      const { relation } = step;
+      if (i < first || relation.kind !== 'belongs_to') return step;
+      return { ...step, relation: { ...relation, required: false } };
+    });
     return { ...path, steps };
   }
 
