@@ -315,5 +315,9 @@ export const raw = (text: string): Sql => cache.text(text);
 
 export const empty: Sql = raw('');
 
+/** The source of an INSERT: one row, or none where the part `from` of its statement has none. */
+export const rowFrom = (row: Sql, from: Sql | undefined): Sql =>
+  from === undefined ? sql`VALUES (${row})` : sql`SELECT ${row} FROM ${from}`;
+
 /** The same condition, which no index finds and no join: each row that another one finds is tested by itself. */
 export const tested = (condition: Sql): Sql => sql`(${condition}) IS TRUE`;

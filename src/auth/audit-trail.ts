@@ -5,7 +5,7 @@
 import { v7 } from 'uuid';
 import type { Cells, Database, Queryable } from '../database/contract.ts';
 import { normalEmail } from '../schema/model/normal-email.ts';
-import { apiTime, empty, join, param, type Sql, sql, text, typedLiteral, uuid } from '../sql.ts';
+import { apiTime, empty, join, param, rowFrom, type Sql, sql, text, typedLiteral, uuid } from '../sql.ts';
 
 type AuditEvent =
   | 'register'
@@ -104,10 +104,6 @@ export function auditing(entry: AuditEntry, from?: Sql): Sql {
            (id, at, event, user_id, actor_id, session_id, ip, user_agent, request_id, detail)
     ${rowFrom(row, from)}`;
 }
-
-/** The source of an INSERT: one row, or none where the part `from` of its statement has none. */
-export const rowFrom = (row: Sql, from: Sql | undefined): Sql =>
-  from === undefined ? sql`VALUES (${row})` : sql`SELECT ${row} FROM ${from}`;
 
 /** Events that one statement deletes. */
 const PRUNED_AT_ONCE = 10_000;

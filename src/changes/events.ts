@@ -190,7 +190,7 @@ async function holderChanges(
   const byId = Map.groupBy(own, ({ id }) => id);
   const unknown = new Set(left.map(({ holder }) => holder).filter((holder) => !byId.has(holder)));
   const stored = await storedCells(store, collection, unknown);
-  // A change behind the read is in the log before it is here.
+  // Asked after the rows were read: a later change that they show is in the log by now.
   const then = unknown.size === 0 ? undefined : await rowsThen?.(collection.name, [...unknown]);
   const changes = new Map<string, RecordChange>();
   for (const { holder, seq, xid } of left) {

@@ -284,7 +284,6 @@ class ReceivedRequest implements PolicyRequest {
   readonly auth: PolicyRequest['auth'];
   readonly kind: PolicyRequest['kind'];
   readonly facts: PolicyRequest['facts'];
-  readonly data: PolicyRequest['data'];
   readonly now: PolicyRequest['now'];
   readonly #pairs: readonly QueryPair[];
   #query: PolicyRequest['query'] | undefined;
@@ -369,6 +368,7 @@ export class Admission {
     const { name: ownName, kind } = this.collection;
     const { bounds } = this.caller;
     const request = this.#request;
+    // A spread leaves out what a class computes.
     const withData = (): PolicyRequest => ({ ...request, query: request.query, data });
     const own = this.#decided(this.#rules, this.#waitsForBody ? withData() : request);
     const isUserUpdate = kind === 'users' && this.#action === 'update';

@@ -13,6 +13,9 @@ collections:
   pages:
     fields: { title: { type: string, required: true, max: 20 } }
     access: { view: '@request.origin = "https://app.example.com"', create: '@request.method = "POST" and @request.kind = "user"' }
+  notes:
+    fields: { title: { type: string, required: true, max: 20 } }
+    access: { view: true, create: '@request.data.title = @request.query.expected' }
   clocks:
     fields: { title: { type: string, required: true, max: 20 } }
     access: { view: '@now.hour >= 0 and @now.weekday >= 1', create: '@now.hour < 0 or @now.weekday > 7' }
@@ -48,6 +51,14 @@ describeOnOne(
       expect((await service.anonymous.post('/api/pages', { data: { title: 'x' } }, headers)).status).toBe(403);
       const operations = [{ op: 'create', collection: 'pages', data: { title: 'y' } }];
       expect((await client.post('/api/batch', { operations })).status).toBe(200);
+    });
+
+    test('a rule compares the body with the query', async () => {
+      const { client } = await service.user();
+      const statuses = [];
+      for (const query of ['?expected=x', '?expected=y', ''])
+        statuses.push((await client.post(`/api/notes${query}`, { data: { title: 'x' } })).status);
+      expect(statuses).toEqual([201, 403, 403]);
     });
 
     test('an explanation of the own request knows its facts', async () => {

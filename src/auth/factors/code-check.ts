@@ -49,8 +49,10 @@ export class CodeCheck {
   spend<T>(claim: CodeClaim, work: SpendWork<T>): Promise<T> {
     const { db } = this.#parts;
     const { challenge } = claim;
-    const closing = (isSpent: Sql): Sql => closingChallenge(challenge!, isSpent);
-    const finished = challenge && { closing, storing: challenge.session.storing };
+    const finished = challenge && {
+      closing: (isSpent: Sql) => closingChallenge(challenge, isSpent),
+      storing: challenge.session.storing,
+    };
     return this.attempt(claim, async (attempt) => {
       const matched = await this.#match(claim);
       if (matched === undefined) return undefined;

@@ -10,9 +10,9 @@ import { namedCells } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { apiTime, param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
+import { apiTime, param, raw, rowFrom, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { SessionFacts, User, Users } from '../accounts/users.ts';
-import { clip, type RequestClient, rowFrom } from '../audit-trail.ts';
+import { clip, type RequestClient } from '../audit-trail.ts';
 import { formerGuestOf } from './former-guests.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
 

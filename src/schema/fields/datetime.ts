@@ -1,6 +1,14 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { parseDatetime } from '../../policy/values.ts';
-import { asInPolicies, type Constraints, type FieldKind, outsideBounds, type Read, reject } from './kind.ts';
+import {
+  asInPolicies,
+  type Constraints,
+  endsInLetter,
+  type FieldKind,
+  outsideBounds,
+  type Read,
+  reject,
+} from './kind.ts';
 import { datetimeText, instantText } from './text-forms/datetime-text.ts';
 
 const EXPECTED =
@@ -18,15 +26,12 @@ function datetimeFromJson(value: unknown, constraints: Constraints): Read {
  * other years, and infinity, which stay as PostgreSQL prints them: a value is never shown as another one.
  */
 function canonicalOfCell(cell: string): string {
-  if (cell.charCodeAt(10) !== SPACE || cell.charCodeAt(cell.length - 1) > NINE) return cell;
+  if (cell[10] !== ' ' || endsInLetter(cell)) return cell;
   if (cell.length === WITH_ALL_DECIMALS) return `${cell.slice(0, 10)}T${cell.slice(11, 26)}Z`;
   const decimals = cell.length > 22 ? cell.slice(20, -3) : '';
   return `${cell.slice(0, 10)}T${cell.slice(11, 19)}.${decimals.padEnd(6, '0')}Z`;
 }
 
-/** Codes of characters; what ends in a letter is a year before the first one. */
-const SPACE = 32;
-const NINE = 57;
 /** The length of `2026-01-31 09:30:00.123456+00`. */
 const WITH_ALL_DECIMALS = 29;
 

@@ -113,6 +113,12 @@ export interface FieldKind {
   inKey?(column: Sql): Sql;
 }
 
+/** The code of the last digit. */
+const NINE = 57;
+
+/** PostgreSQL prints `NaN`, `Infinity` and years before the first one with a letter at their end. */
+export const endsInLetter = (cell: string): boolean => cell.charCodeAt(cell.length - 1) > NINE;
+
 /** The parts of a kind that policies decide, and those that most kinds share. */
 export const asInPolicies = ({
   sqlType,

@@ -6,6 +6,7 @@ import { SCALARS } from '../../policy/scalar-types.ts';
 import {
   asInPolicies,
   type Constraints,
+  endsInLetter,
   enumSchema,
   enumType,
   type FieldKind,
@@ -22,9 +23,6 @@ export interface NumberType extends Pick<FieldKind, 'doc' | 'column' | 'expected
   jsonSchema(bounds: Pick<Constraints, 'min' | 'max'>): JsonSchema;
 }
 
-/** The code of the last digit: the names of numbers that JSON lacks end in a letter. */
-const NINE = 57;
-
 export const numberKind = (type: NumberType): FieldKind => ({
   ...type,
   ...asInPolicies(SCALARS[type.name]),
@@ -37,7 +35,7 @@ export const numberKind = (type: NumberType): FieldKind => ({
   },
   // PostgreSQL prints a double as the shortest text that reads back as the same one, which is a JSON number
   // if the double is finite. Only other programs write others, and JSON has no numbers for them.
-  toJson: (cell) => (cell.charCodeAt(cell.length - 1) > NINE ? `"${cell}"` : cell),
+  toJson: (cell) => (endsInLetter(cell) ? `"${cell}"` : cell),
   fromCell: Number,
   jsonSchema: (constraints) => ({ ...type.jsonSchema(constraints), ...enumSchema(constraints) }),
   typescript: (constraints) => enumType(constraints, 'number'),
