@@ -32,6 +32,10 @@ export class Param {
   }
 }
 
+/** Precedes the name of a table in the chunks of a shape. SQL has no such character. */
+const TABLE_MARK = '\0';
+const MARKED_TABLE = /\0((?:"(?:[^"]|"")*"\.)?"(?:[^"]|"")*")/g;
+
 /** A fragment without its values. Fragments that are made alike share one, so its text is made once. */
 class SqlShape {
   /** Always one longer than `types`. */
@@ -50,7 +54,7 @@ class SqlShape {
       const [first = '', ...others] = this.chunks;
       let text = first;
       for (const [i, type] of this.types.entries()) text += `$${i + 1}::${type}${others[i]}`;
-      this.#text = text;
+      this.#text = text.replaceAll(TABLE_MARK, '');
     }
     return this.#text;
   }
@@ -130,6 +134,12 @@ export function withValues({ shape, params }: Sql, read: (value: unknown) => unk
     return value === each.value ? each : new Param(each.type, value, each.isPlannedFor);
   });
   return new Sql(shape, filled);
+}
+
+/** The same about other tables. `nameOf` gets and gives quoted names. */
+export function withTables({ shape, params, rowBytes }: Sql, nameOf: (table: string) => string): Sql {
+  const chunks = shape.chunks.map((chunk) => chunk.replace(MARKED_TABLE, (_, table: string) => nameOf(table)));
+  return new Sql(new SqlShape(chunks, shape.types), params, rowBytes);
 }
 
 /** The same statement with a plan for its very values. */
@@ -294,7 +304,7 @@ export const ident = (name: string, column?: string): Sql =>
 /** The quoted name of a table: `orders` of the current schema, or `shop.orders` of another one. */
 export function tableIdent(table: string): Sql {
   const dot = table.indexOf('.');
-  return dot < 0 ? ident(table) : ident(table.slice(0, dot), table.slice(dot + 1));
+  return sql`${tableMark}${dot < 0 ? ident(table) : ident(table.slice(0, dot), table.slice(dot + 1))}`;
 }
 
 /** The other schemas in which some of the tables lie. */
@@ -314,6 +324,7 @@ export const identBeside = (table: string, name: string): Sql =>
 export const raw = (text: string): Sql => cache.text(text);
 
 export const empty: Sql = raw('');
+const tableMark = raw(TABLE_MARK);
 
 /** The source of an INSERT: one row, or none where the part `from` of its statement has none. */
 export const rowFrom = (row: Sql, from: Sql | undefined): Sql =>

@@ -3,7 +3,7 @@
  * statement about one tenant is sent to the worker that has the tenant's records, which takes it no further. Only the
  * catalogue of the coordinator names workers.
  */
-import type { Database } from '../database/contract.ts';
+import type { Database, StatementTaker } from '../database/contract.ts';
 import { readServerUrl } from '../database/server-url.ts';
 import { inRounds } from '../in-rounds.ts';
 import { asCaller, SERVICE } from '../queued-caller.ts';
@@ -70,13 +70,13 @@ class DirectWorkers {
     this.#options = options;
   }
 
-  nodeFor(table: string, tenant: string): WorkerNode | undefined {
+  nodeFor(table: string, tenant: string): StatementTaker | undefined {
     const now = performance.now();
     if (now - this.#lookedAt > REREAD_MS) void succeeds(this.look());
     if (now - this.#readAt > MOST_MS) return undefined;
-    const name = this.#placements?.find(table, tenant);
-    const node = name === undefined ? undefined : this.#nodes.get(name);
-    return node?.isProvenSince(now - MOST_MS) ? node : undefined;
+    const shard = this.#placements?.find(table, tenant);
+    const node = shard && this.#nodes.get(shard.worker);
+    return node?.isProvenSince(now - MOST_MS) ? node.at(shard!) : undefined;
   }
 
   /** Reads the catalogue, then looks for the workers. */
@@ -97,7 +97,7 @@ class DirectWorkers {
 
   async #read(): Promise<void> {
     const at = performance.now();
-    const placements = await Placements.read(this.#coordinator);
+    const placements = await Placements.read(this.#coordinator, this.#placements);
     if (this.#isClosed) return;
     const known = new Set(placements.workers.map(nameOfNode));
     for (const worker of placements.workers) {

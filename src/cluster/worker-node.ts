@@ -5,6 +5,7 @@ import {
   QueueFull,
   type Reader,
   type ReadOptions,
+  type StatementTaker,
   StoreError,
   type WriteTarget,
 } from '../database/contract.ts';
@@ -12,7 +13,10 @@ import { ServerLanes } from '../database/lanes/server-lanes.ts';
 import { readServerUrl } from '../database/server-url.ts';
 import {
   isConnectionLoss,
+  isDenied,
+  isDivisionByZero,
   isQueryCanceled,
+  isSchemaMoved,
   isTransient,
   mayBeCommitted,
   toStoreError,
@@ -20,6 +24,7 @@ import {
 import { mustNotHoldConnection, retried } from '../database/transaction.ts';
 import { param, raw, type Sql, sql } from '../sql.ts';
 import { type Address, nameOfNode } from './placements.ts';
+import type { TenantShard } from './tenant-shard.ts';
 
 /** A worker is in the coordinator's network, so it is away if it takes longer, and the coordinator is asked. */
 const CONNECT_MS = 1_000;
@@ -122,13 +127,23 @@ export class WorkerNode {
     this.#provenAt = isWorker ? performance.now() : Number.NEGATIVE_INFINITY;
   }
 
-  async rows(statement: Sql, options?: ReadOptions): Promise<readonly Cells[]> {
+  /** The same node, which answers reads from the shards of a tenant. */
+  at(shard: TenantShard): StatementTaker {
+    return {
+      rows: (statement, options) => this.rows(statement, options, shard),
+      run: (statement) => this.run(statement),
+      write: (statement, target) => this.write(statement, target),
+    };
+  }
+
+  async rows(statement: Sql, options?: ReadOptions, shard?: TenantShard): Promise<readonly Cells[]> {
     try {
-      return await this.#lanes.rows(statement, options);
+      return await this.#lanes.rows(shard?.statement(statement) ?? statement, options);
     } catch (error) {
       this.#noteLoss(error);
       // The worker is overloaded, or the statement slow: the coordinator would ask the same worker.
       if (error instanceof QueueFull || isTimeUp(error)) throw error;
+      if (isElsewhere(error)) shard?.leaveToCitus(statement);
       return this.#coordinator.rows(statement, options);
     }
   }
@@ -176,6 +191,9 @@ export class WorkerNode {
     if (isConnectionLoss(cause)) this.#provenAt = Number.NEGATIVE_INFINITY;
   }
 }
+
+/** The shard has moved, or the worker has none of this name that the service may read. */
+const isElsewhere = (error: unknown): boolean => isDivisionByZero(error) || isSchemaMoved(error) || isDenied(error);
 
 const isTimeUp = (error: unknown): boolean =>
   isQueryCanceled(error) || (error instanceof StoreError && error.kind === 'time_limit');

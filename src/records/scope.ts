@@ -87,12 +87,12 @@ export class Scope {
   /** The deleted records of a collection that keeps them, for a statement that changes them. */
   deleted(collection: string, alias: string): ScopedRows {
     const known = this.#schema.collections.get(collection)!;
-    return this.#rows(ident(known.softDelete!.table), alias, tenantKeyOf(known)?.column);
+    return this.#rows(tableIdent(known.softDelete!.table), alias, tenantKeyOf(known)?.column);
   }
 
   /** The target of an INSERT of deleted records, whose values include the tenant. */
   intoDeleted(collection: string): Sql {
-    return ident(this.#schema.collections.get(collection)!.softDelete!.table);
+    return tableIdent(this.#schema.collections.get(collection)!.softDelete!.table);
   }
 
   /** The entries of the history of records that are divided by tenant. */
@@ -108,13 +108,13 @@ export class Scope {
   }
 
   #pastOf(collection: string): Sql {
-    return ident(present(this.#schema.collections.get(collection)?.history?.table, 'the table of the history'));
+    return tableIdent(present(this.#schema.collections.get(collection)?.history?.table, 'the table of the history'));
   }
 
   /** The links of records of `owner`, the collection that has the relation. */
   links({ linkTable }: ManyToMany, owner: string, alias: string): ScopedRows {
     const key = tenantKeyOf(this.#schema.collections.get(owner)!);
-    return this.#rows(ident(linkTable), alias, key && LINK_TENANT_COLUMN);
+    return this.#rows(tableIdent(linkTable), alias, key && LINK_TENANT_COLUMN);
   }
 
   /** The condition of a subquery named `alias` that gives rows of the collection. */
@@ -134,7 +134,7 @@ export class Scope {
     const hasTenant = tenantKeyOf(this.#schema.collections.get(owner)!) !== undefined;
     const tenant = hasTenant ? [present(this.#tenant, 'the tenant of a record that is written')] : [];
     const columns = [...tenant.map(() => LINK_TENANT_COLUMN), sourceColumn, targetColumn].map((name) => ident(name));
-    return sql`${ident(linkTable)} (${join(columns, ', ')})
+    return sql`${tableIdent(linkTable)} (${join(columns, ', ')})
     SELECT ${join([...tenant, source, target], ', ')}`;
   }
 
@@ -150,7 +150,7 @@ export class Scope {
       return sql`(${join(cells, ', ')})`;
     });
     return sql`
-    INSERT INTO ${ident(linkTable)} (${join(columns, ', ')})
+    INSERT INTO ${tableIdent(linkTable)} (${join(columns, ', ')})
     VALUES ${join(rows, ', ')}
     ON CONFLICT DO NOTHING`;
   }

@@ -7,11 +7,11 @@ import { askWorkersDirectly } from '../../src/cluster/direct-workers.ts';
 import { nameOfNode, Placements } from '../../src/cluster/placements.ts';
 import { hashOfUuid } from '../../src/cluster/uuid-hash.ts';
 import { urlAt, WorkerNode } from '../../src/cluster/worker-node.ts';
-import { type Database, StoreError } from '../../src/database/contract.ts';
+import { type Database, type StatementTaker, StoreError } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { startOptions } from '../../src/service/system-tables.ts';
-import { param, raw, sql, uuid } from '../../src/sql.ts';
+import { param, raw, sql, tableIdent, uuid } from '../../src/sql.ts';
 import { CitusCluster, type CitusNode, citusBinaries } from '../support/cluster/citus.ts';
 import { openEmbeddedDatabase } from '../support/embedded/embedded.ts';
 import { findBinaries, freePort, isolatedUrl, startPostgres } from '../support/postgres.ts';
@@ -74,7 +74,11 @@ describe('a database without workers', () => {
 
 /** The hash of this id shows whether a cluster hashes as we do. */
 const HASHED = '5f0e6a1c-3d92-4b7e-8c41-a9d27be3f608';
-const ONE_SHARD = { tables: { documents: 1 }, shards: [[1, -(2 ** 31), 2 ** 31 - 1, 1]] };
+const ONE_SHARD = {
+  tables: { documents: [1, [102]] },
+  everywhere: { users: 103 },
+  shards: [[1, -(2 ** 31), 2 ** 31 - 1, 1]],
+};
 
 /** A coordinator that counts what it is asked. */
 function counting(): { readonly db: Database; readonly asked: string[] } {
@@ -200,7 +204,7 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     const placements = await Placements.read(direct.db);
     for (;;) {
       const team = randomUUID();
-      if (placements.find('documents', team) !== nameOfNode({ host: '127.0.0.1', port: worker.port })) continue;
+      if (placements.find('documents', team)?.worker !== nameOfNode({ host: '127.0.0.1', port: worker.port })) continue;
       await direct.db.run(
         sql`INSERT INTO teams (id, name, created_by_id) VALUES (${uuid(team)}, ${param('text', team)}, ${uuid(user)})`,
       );
@@ -211,7 +215,8 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     INSERT INTO documents (id, slug, title, status, team_id, owner_id)
     VALUES (${uuid(randomUUID())}, ${param('text', randomUUID())}, 'a title', 'draft', ${uuid(team)}, ${uuid(user)})
     RETURNING id`;
-  const count = (team: string) => sql`SELECT count(*) FROM documents WHERE team_id = ${uuid(team)}`;
+  const count = (team: string) => sql`SELECT count(*) FROM ${tableIdent('documents')} WHERE team_id = ${uuid(team)}`;
+  const portOf = async (node: StatementTaker) => Number((await node.rows(raw('SELECT inet_server_port()')))[0]![0]);
 
   beforeAll(async () => {
     cluster = await CitusCluster.start();
@@ -242,6 +247,14 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     expect(await direct.db.rows(count(team))).toEqual([['2']]);
   });
 
+  test('a read names the shard of the tenant', async () => {
+    const team = await teamAt(cluster.workers[0]!);
+    await direct.db.write(insertion(team));
+    const asked = sql`SELECT current_query() FROM ${tableIdent('documents')} WHERE team_id = ${uuid(team)}`;
+    const [[here] = []] = await direct.db.nodeFor!('documents', team)!.rows(asked);
+    expect(here).toMatch(/FROM "documents_\d+" WHERE/);
+  });
+
   test('a table that is not distributed has no node, and another text than an id has none', () => {
     const { nodeFor } = direct.db;
     expect(nodeFor!('teams', randomUUID())).toBeUndefined();
@@ -260,10 +273,10 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     );
     await former.write(insertion(team));
     expect(await former.rows(count(team))).toEqual([['2']]);
-    await until('the new worker is known', () => {
-      const node = direct.db.nodeFor!('documents', team) as WorkerNode | undefined;
-      return node?.address.port === to.port;
-    });
+    await until(
+      'the new worker is known',
+      async () => (await portOf(direct.db.nodeFor!('documents', team)!)) === to.port,
+    );
     expect(await direct.db.nodeFor!('documents', team)!.rows(count(team))).toEqual([['2']]);
   });
 

@@ -124,6 +124,12 @@ describe.skipIf(clusterUrl === '')('a script of requests (distributed)', () => {
     const others = reads.filter(({ reached }) => reached.isForwarded || reached.asked.length > 1);
     expect(others.map(({ request }) => request)).toEqual([]);
     expect(reads.length).toBeGreaterThan(50);
+    const coordinator = Number(new URL(clusterUrl).port);
+    const planned = reads.flatMap(({ commands }) =>
+      commands.filter(({ asked: port, text }) => port !== coordinator && !text.startsWith('SELECT * FROM (')),
+    );
+    // A read that names no shard is planned by Citus.
+    expect(planned.map(({ text }) => text.slice(0, 200))).toEqual([]);
   });
 
   test('a write of one statement meets its worker alone, if the workers are asked directly', () => {

@@ -1,6 +1,6 @@
 /**
- * The commands that a node of a cluster sends to others, and those that it executes itself on shards that it has: by its own log, which it
- * sends to each client as notices.
+ * The commands that a node of a cluster sends to others, and those that it executes itself on shards that it has, as Citus or the client
+ * names them: by its own log, which it sends to each client as notices.
  */
 import pg from 'pg';
 import type { Database } from '../../src/database/contract.ts';
@@ -9,7 +9,8 @@ import { raw } from '../../src/sql.ts';
 /** Connections that are opened from now on log. */
 export const logged = (url: string): string => {
   const [base, options = ''] = url.split('options=');
-  const settings = '-c citus.log_remote_commands=on -c citus.log_local_commands=on -c client_min_messages=notice';
+  const settings =
+    '-c citus.log_remote_commands=on -c citus.log_local_commands=on -c log_statement=all -c client_min_messages=log';
   const all = [decodeURIComponent(options), settings].join(' ').trim();
   return `${base}${base!.includes('?') ? '' : '?'}options=${encodeURIComponent(all)}`;
 };
@@ -36,6 +37,8 @@ export interface Reached {
   /** A node had to ask another one. */
   readonly isForwarded: boolean;
 }
+
+const SHARD = /_(\d{6,})\b/g;
 
 export class RemoteCommands {
   readonly #parts: ReadonlyMap<string, string>;
@@ -71,7 +74,7 @@ export class RemoteCommands {
 
   reached(commands: readonly RemoteCommand[]): Reached {
     const partsOf = ({ text }: RemoteCommand): readonly string[] =>
-      [...text.matchAll(/_(\d{6,})\b/g)].flatMap(([, shard]) => this.#parts.get(shard!) ?? []);
+      [...text.matchAll(SHARD)].flatMap(([, shard]) => this.#parts.get(shard!) ?? []);
     const ofTenants = commands.filter((each) => partsOf(each).length > 0);
     return {
       shards: new Set(ofTenants.flatMap(partsOf)).size,
@@ -88,6 +91,9 @@ export class RemoteCommands {
 }
 
 function noteCommand(notice: Notice | undefined, asked: number, take: (command: RemoteCommand) => void): void {
-  const [, kind, text] = /^(issuing|executing the command locally:) (.*)$/s.exec(notice?.message ?? '') ?? [];
-  if (text !== undefined) take({ text, asked, isLocal: kind !== 'issuing' });
+  const [, kind, text] =
+    /^(issuing|executing the command locally:|execute [^:]+:) (.*)$/s.exec(notice?.message ?? '') ?? [];
+  // A statement of the client's own reaches shards where it names them.
+  if (text === undefined || (kind!.startsWith('execute ') && text.search(SHARD) < 0)) return;
+  take({ text, asked, isLocal: kind !== 'issuing' });
 }

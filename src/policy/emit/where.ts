@@ -4,7 +4,7 @@
  * counts as false wherever one is printed.
  */
 import { invariant } from '../../invariant.ts';
-import { empty, ident, join, raw, type Sql, sql, tested } from '../../sql.ts';
+import { empty, ident, join, raw, type Sql, sql, tableIdent, tested } from '../../sql.ts';
 import {
   type ColumnRef,
   type Condition,
@@ -560,7 +560,7 @@ export class Printer {
         const pair = `${row}_link`;
         const targetId = ident(pair, relation.targetColumn);
         const link = ident(pair, relation.sourceColumn);
-        const pairs = sql`${ident(relation.linkTable)} AS ${ident(pair)}`;
+        const pairs = sql`${tableIdent(relation.linkTable)} AS ${ident(pair)}`;
         this.#naming.set(source.id, (column) => (column === key ? targetId : columns(column)));
         // A row of the link table holds the element's id, so the element is read for its other columns, or if it may be gone.
         const linked = colocated && ident(pair, LINK_TENANT_COLUMN);
