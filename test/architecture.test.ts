@@ -299,6 +299,7 @@ test('a statement reaches records only through the scope, which adds their tenan
   const found = files.filter((file) => NAMES_TABLE.test(readFileSync(join(ROOT, file), 'utf8')));
   expect(found.filter((file) => !file.startsWith('src/migrations/')).toSorted()).toEqual([
     'src/cli/transfer/seed.ts', // asks whether a table has rows at all
+    'src/cluster/tenant-shard.ts', // names the shards of tables that a scope gave
     'src/policy/analyse/unindexed.ts', // proposes an index
     'src/policy/emit/where.ts', // prints the tenant itself
     'src/policy/stored-rows.ts',

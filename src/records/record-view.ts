@@ -66,18 +66,22 @@ export class RecordView {
             const condition = masks.get(name);
             return condition === undefined ? column : sql`CASE WHEN ${condition} THEN ${column} END`;
           });
-    const held = this.#shape.hasOnes.map((relation) =>
-      members?.has(relation.name) === false ? raw('NULL') : this.#hasOneId(relation, alias),
-    );
+    const held = this.partners(alias);
     const flags = [...masks.values()].map((condition) => sql`(${condition})`);
     return held.length + flags.length === 0 ? stored : join([stored, ...held, ...flags], ', ');
   }
 
-  /** The cells of a new record, which has no partners, without the masks. */
-  newColumns(alias: string): Sql {
+  /** The cells that ask no rule: those that the record itself stores. */
+  storedColumns(alias: string): Sql {
     const isShown = (name: string): boolean => this.#members?.has(name) !== false;
-    const stored = this.#shape.columnsOf(alias, (name, column) => (isShown(name) ? column : raw('NULL')));
-    return join([stored, ...this.#shape.hasOnes.map(() => raw('NULL'))], ', ');
+    return this.#shape.columnsOf(alias, (name, column) => (isShown(name) ? column : raw('NULL')));
+  }
+
+  /** The cells that follow: the ids of the has_ones. */
+  partners(alias: string): readonly Sql[] {
+    return this.#shape.hasOnes.map((relation) =>
+      this.#members?.has(relation.name) === false ? raw('NULL') : this.#hasOneId(relation, alias),
+    );
   }
 
   /** The cells that follow: whether the caller may read each masked member. */

@@ -32,7 +32,7 @@ import { insertOwned, type OwnedRow } from './owners-changes.ts';
 import { recordingHistory } from './row-history.ts';
 import { createdRow, newRecord } from './row-in-process.ts';
 import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
-import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
+import { writeDecided, writePlanOf } from './write-plan.ts';
 import { insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
@@ -156,9 +156,11 @@ async function createInOneStatement(
   if (!plan.isExact) return undefined;
   const known = { asked, answers };
   if (plan.isDecidedHere && !isPermitted(writer, creation, writing)) return undefined;
-  if (plan.decision !== undefined && turn !== undefined) return undefined;
-  if (plan.decision !== undefined) return createDecided(writer, { ...known, plan }, creation);
-  const [cells] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: true, turn });
+  if (plan.decided !== undefined && turn !== undefined) return undefined;
+  const sent = { id, isNew: true, turn };
+  const cells = plan.decided
+    ? await writeDecided(writer, plan.decided, known, sent)
+    : (await sendWrite(writer, plan.statement.fill(known), sent))[0];
   return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
 }
 
@@ -168,19 +170,6 @@ function isPermitted({ store, access }: Reading, { id, permit, members, checks }
   const permits = [permit, ...members.map((member) => member.permit)];
   const holds = (each: Permit): boolean => each.test(record, NO_RELATED);
   return permits.every(holds) && !checks.some(({ violation }) => holds(violation));
-}
-
-/** The same in two statements, of which the first decides. */
-async function createDecided(
-  writer: StatementWriter,
-  { plan, ...known }: WriteValues & { readonly plan: WritePlan },
-  { id, relations }: Creation,
-): Promise<WrittenAnswer | undefined> {
-  const [decided = []] = await writer.q.rows(plan.decision!.fill(known));
-  const [isAllowed, ...decisions] = decided;
-  if (isAllowed !== 't') return undefined;
-  const [cells = []] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: true });
-  return writtenOf(writer, id, { view: plan.view, cells: [...cells, ...decisions], relations });
 }
 
 /** The conditions under which the record may be created, each member may be set, and each check passes. */

@@ -6,7 +6,7 @@
 import type { Cells, StatementTaker, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
 import { type Collection, type Relation, tenantKeyOf } from '../../schema/model/model.ts';
-import { join, type Place, param, type Sql, sql } from '../../sql.ts';
+import { join, type Place, param, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Reading, type Requested, readable, type Store } from '../access-context.ts';
 import { answerOfWrite, type ShownRecord, type WrittenAnswer } from '../read.ts';
 import { recordKeyOf } from '../record-key.ts';
@@ -51,7 +51,7 @@ export function sendWrite(
   return q.write(statement, { table, row, isDivided, plan, first });
 }
 
-interface SentRecord {
+export interface SentRecord {
   readonly id: string;
   readonly isNew: boolean;
   /** Takes the turn of the write, and runs before it in one transaction. */
@@ -105,8 +105,8 @@ export class WrittenView {
   readonly record: RecordView;
   /** The version, then the record, then the decision. */
   readonly columns: Sql;
-  /** The columns of a new record that ask no rule. */
-  readonly newColumns: Sql;
+  /** The ones that ask no rule. */
+  readonly storedColumns: Sql;
   readonly #reading: Requested;
 
   constructor(reading: Requested) {
@@ -117,13 +117,16 @@ export class WrittenView {
     const isReadable = readable(access, name, STORED);
     const version = versionColumn(access.collection, STORED);
     this.columns = join([version, this.record.columns(STORED), sql`(${isReadable})`], ', ');
-    this.newColumns = join([version, this.record.newColumns(STORED)], ', ');
+    this.storedColumns = join([version, this.record.storedColumns(STORED)], ', ');
   }
 
-  /** The conditions of a new record, the row `alias`, whose values follow its columns. */
-  newDecisions(alias: string): readonly Sql[] {
-    const { access } = this.#reading;
-    return [...this.record.masks(alias), readable(access, access.collection.name, alias)];
+  /** The cells that follow them, of the row `alias`. A new record has no partners. */
+  decisions(alias: string, write: 'create' | 'update'): readonly Sql[] {
+    const { store, access } = this.#reading;
+    const { name } = access.collection;
+    const partners =
+      write === 'create' ? store.shape(name).hasOnes.map(() => raw('NULL')) : this.record.partners(STORED);
+    return [...partners, ...this.record.masks(alias), readable(access, name, alias)];
   }
 
   /**

@@ -24,7 +24,7 @@ import {
   statementWriter,
   writtenOf,
 } from './single-statement.ts';
-import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
+import { type WritePlan, type WriteValues, writeDecided, writePlanOf } from './write-plan.ts';
 import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
 
 export interface UpdateRequest {
@@ -120,7 +120,13 @@ async function updateUnlocked(
 ): Promise<WrittenAnswer | undefined> {
   const { id, relations } = change;
   const { plan } = known;
-  const [returned] = await sendWrite(writer, plan.statement.fill(known), { id, isNew: false, turn });
+  const sent = { id, isNew: false, turn };
+  // Citus plans a statement that changes a record and reads others at each execution; a worker keeps the plans of these two.
+  const isAtNode = !('inTransaction' in writer.q) && writer.q !== writer.store.db;
+  const returned =
+    plan.decided && isAtNode
+      ? await writeDecided(writer, plan.decided, known, sent)
+      : (await sendWrite(writer, plan.statement.fill(known), sent))[0];
   if (returned === undefined) return undefined;
   const cells = plan.isExact ? returned : (await writer.q.rows(plan.written.fill(known)))[0]!;
   return writtenOf(writer, id, { view: plan.view, cells, relations });

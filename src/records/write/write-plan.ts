@@ -3,25 +3,36 @@
  * and the names of the members that are set. A plan serves all writes of a shape, so its statements
  * are forms.
  */
+import type { Cells } from '../../database/contract.ts';
 import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
-import { join, Place, raw, SqlForm, sql } from '../../sql.ts';
-import { type AccessContext, accessIn, type Store } from '../access-context.ts';
+import { join, Place, raw, type Sql, SqlForm, sql } from '../../sql.ts';
+import { type AccessContext, accessIn, type Requested, type Store } from '../access-context.ts';
 import { readableReferences } from '../constraint-errors.ts';
 import type { RecordView } from '../record-view.ts';
 import { type AnsweredPermits, type KnownPlan, ShapeMemory } from '../shape-memory.ts';
+import { versionColumn } from '../versions.ts';
 import { passesCreate, passesUpdate } from './checks.ts';
 import type { ColumnValue, ReferencedId } from './input.ts';
 import { hasTurn, turnName } from './locks/value-locks.ts';
-import { hasCount, versionUnchanged, WrittenView } from './single-statement.ts';
+import {
+  hasCount,
+  type SentRecord,
+  type StatementWriter,
+  sendWrite,
+  versionUnchanged,
+  WrittenView,
+} from './single-statement.ts';
 import {
   changedColumns,
   insertDecided,
   insertJudgement,
   insertStatement,
   STORED,
+  updateJudgement,
   updateStatement,
   WRITTEN,
+  type Writing,
 } from './written-row.ts';
 
 /** A write of columns of one record. */
@@ -47,16 +58,21 @@ export interface WriteValues extends AnsweredPermits {
   readonly asked: AskedWrite;
 }
 
+/** Two statements, of which the first decides. */
+interface DecidedWrite {
+  /** Returns true if the write is allowed, then the count of changes of the stored record, and the cells that follow those of `statement`. */
+  readonly decision: SqlForm<WriteValues>;
+  /** Writes the record if it has the one count that is asked for. */
+  readonly statement: SqlForm<WriteValues>;
+}
+
 export class WritePlan {
   readonly view: RecordView;
   /** The statement returns the record as it is after the write; otherwise `written` reads it. */
   readonly isExact: boolean;
   readonly statement: SqlForm<WriteValues>;
-  /**
-   * Decides on a create before `statement` writes it, on a cluster: its first cell, and behind it those that follow the
-   * cells of the statement.
-   */
-  readonly decision: SqlForm<WriteValues> | undefined;
+  /** The same in two statements, on a cluster: a create has no other way, and an update takes it at the worker of its tenant. */
+  readonly decided: DecidedWrite | undefined;
   /** The rules of a create read the record and the request alone: `isPermitted` decides, before `statement` inserts. */
   readonly isDecidedHere: boolean;
   readonly written: SqlForm<WriteValues>;
@@ -65,62 +81,105 @@ export class WritePlan {
 
   /** @param asked of the shape, of whose values none is used */
   constructor(store: Store, access: AccessContext, asked: AskedWrite) {
-    const collection = access.collection.name;
-    const place = (read: (request: AskedWrite) => unknown) => new Place((values: WriteValues) => read(values.asked));
-    const id = place((request) => request.id);
-    const tenant = asked.tenant === undefined ? undefined : place((request) => request.tenant);
-    const references = asked.references.map((each, i) => ({ ...each, id: place((to) => to.references[i]!.id) }));
-    const values = asked.values.map((each, i) => ({ ...each, value: place((request) => request.values[i]!.value) }));
-    const placed = (of: 'permits' | 'violations'): readonly Permit[] =>
+    const { kind } = asked;
+    const id = placed((request) => request.id);
+    const tenant = asked.tenant === undefined ? undefined : placed((request) => request.tenant);
+    const references = asked.references.map((each, i) => ({ ...each, id: placed((to) => to.references[i]!.id) }));
+    const values = asked.values.map((each, i) => ({ ...each, value: placed((request) => request.values[i]!.value) }));
+    const permitsOf = (of: 'permits' | 'violations'): readonly Permit[] =>
       asked[of].map((each, i) => each.placed((filled: WriteValues) => filled.asked[of][i]!).within(tenant));
-    const permits = placed('permits');
-    const violations = placed('violations');
+    const permits = permitsOf('permits');
+    const violations = permitsOf('violations');
     const reading = { store, access: accessIn(access, tenant), tenant };
     const view = new WrittenView(reading);
     this.view = view.record;
-    this.isExact = view.isExactFor(asked.kind);
-    const isUpdate = asked.kind === 'update';
-    const consultsOthers =
-      (this.isExact && view.consultsOthers) || [...permits, ...violations].some((each) => each.consultsOthers);
+    this.isExact = view.isExactFor(kind);
+    const rulesConsultOthers = [...permits, ...violations].some((each) => each.consultsOthers);
     const writing = { values, members: [], partners: [] };
     const changed = changedColumns(access.collection, writing);
+    const isUpdate = kind === 'update';
     const conditions = [
       ...permits.map((permit) => (isUpdate ? permit.update.allows(STORED, WRITTEN, changed) : permit.where(WRITTEN))),
       ...violations.map((each) => (isUpdate ? passesUpdate(each, changed) : passesCreate(each))),
       ...readableReferences(reading, references),
-      ...(isUpdate && consultsOthers ? [versionUnchanged(reading, id)] : []),
-      ...(isUpdate && asked.isInTurn ? [hasTurn(place((request) => turnName(collection, request.id)))] : []),
+      ...(isUpdate && asked.isInTurn ? [hasTurn(placed(({ id: of }) => turnName(access.collection.name, of)))] : []),
       ...asked.counts.map((_, i) =>
         hasCount(
           access.collection,
-          place((request) => request.counts[i]),
+          placed((request) => request.counts[i]),
         ),
       ),
     ];
-    const decided = {
-      writing,
-      condition: join(conditions, ' AND '),
-      returning: this.isExact ? view.columns : raw('1'),
-    };
-    const now = place((request) => request.now);
-    const isDivided = !isUpdate && store.isCluster;
-    const readsOwn = references.length === 0 && ![...permits, ...violations].some((each) => each.consultsOthers);
-    const asks = [decided.condition, ...view.newDecisions(WRITTEN)];
-    // Citus takes no subquery in an INSERT; the elements of a list are one.
-    const isPlain = asks.every(({ text }) => !text.includes('(SELECT '));
-    this.isDecidedHere = isDivided && readsOwn && isPlain && !view.rulesConsultOthers;
-    this.decision =
-      isDivided && !this.isDecidedHere
-        ? new SqlForm(insertJudgement(reading, { writing: decided.writing, conditions: asks }))
-        : undefined;
-    const own = this.isDecidedHere ? view.newDecisions(STORED).map((condition) => sql`(${condition})`) : [];
-    const inserted = isDivided
-      ? insertDecided(reading, { ...decided, returning: join([view.newColumns, ...own], ', ') })
-      : insertStatement(reading, decided);
-    this.statement = new SqlForm(isUpdate ? updateStatement(reading, { collection, id, now, ...decided }) : inserted);
+    const parts = { reading, view, id, writing, condition: join(conditions, ' AND '), isExact: this.isExact };
+    const forms = isUpdate
+      ? updateForms(parts, (this.isExact && view.consultsOthers) || rulesConsultOthers)
+      : createForms(parts, rulesConsultOthers || references.length > 0);
+    this.statement = forms.statement;
+    this.decided = forms.decided;
+    this.isDecidedHere = forms.isDecidedHere === true;
     this.written = new SqlForm(view.statement(id));
-    this.text = this.statement.text.length + this.written.text.length;
+    this.text = this.statement.text.length + this.written.text.length + (this.decided?.decision.text.length ?? 0);
   }
+}
+
+const placed = (read: (request: AskedWrite) => unknown): Place<WriteValues> =>
+  new Place((values: WriteValues) => read(values.asked));
+
+interface WriteParts {
+  readonly reading: Requested;
+  readonly view: WrittenView;
+  readonly id: Place<WriteValues>;
+  readonly writing: Writing;
+  readonly condition: Sql;
+  readonly isExact: boolean;
+}
+
+interface WriteForms {
+  readonly statement: SqlForm<WriteValues>;
+  readonly decided?: DecidedWrite | undefined;
+  readonly isDecidedHere?: boolean;
+}
+
+/** @param consultsOthers the condition or the answer reads other rows */
+function updateForms({ reading, view, condition, isExact, ...of }: WriteParts, consultsOthers: boolean): WriteForms {
+  const { store, access, tenant } = reading;
+  const update = { ...of, collection: access.collection.name, now: placed((request) => request.now) };
+  const unchanged = consultsOthers ? [condition, versionUnchanged(reading, of.id)] : [condition];
+  const returning = isExact ? view.columns : raw('1');
+  const statement = new SqlForm(
+    updateStatement(reading, { ...update, condition: join(unchanged, ' AND '), returning }),
+  );
+  // A value that a rule hides does not leave the database.
+  const isDivided = store.isCluster && tenant !== undefined && view.record.masks(WRITTEN).length === 0;
+  if (!isDivided || !consultsOthers || !isExact) return { statement };
+  const count = versionColumn(access.collection, STORED);
+  const judged = { ...update, conditions: [condition, count, ...view.decisions(WRITTEN, 'update')] };
+  const isJudged = hasCount(
+    access.collection,
+    placed((request) => request.counts[0]),
+  );
+  const written = { ...update, condition: isJudged, returning: view.storedColumns };
+  const decision = new SqlForm<WriteValues>(updateJudgement(reading, judged));
+  return { statement, decided: { decision, statement: new SqlForm(updateStatement(reading, written)) } };
+}
+
+/** @param consultsOthers the condition reads other rows */
+function createForms({ reading, view, writing, condition, isExact }: WriteParts, consultsOthers: boolean): WriteForms {
+  const returning = isExact ? view.columns : raw('1');
+  if (!reading.store.isCluster)
+    return { statement: new SqlForm(insertStatement(reading, { writing, condition, returning })) };
+  const conditions = [condition, raw('NULL'), ...view.decisions(WRITTEN, 'create')];
+  // Citus takes no subquery in an INSERT; the elements of a list are one.
+  const isPlain = conditions.every(({ text }) => !text.includes('(SELECT '));
+  const isDecidedHere = !consultsOthers && isPlain && !view.rulesConsultOthers;
+  const own = isDecidedHere ? view.decisions(STORED, 'create').map((each) => sql`(${each})`) : [];
+  const inserted = { writing, returning: join([view.storedColumns, ...own], ', ') };
+  const statement = new SqlForm<WriteValues>(insertDecided(reading, inserted));
+  if (isDecidedHere) return { statement, isDecidedHere };
+  return {
+    statement,
+    decided: { decision: new SqlForm(insertJudgement(reading, { writing, conditions })), statement },
+  };
 }
 
 const writePlansOf = memoizedBy((_: Store) => new ShapeMemory<WritePlan>(({ text }) => text));
@@ -145,4 +204,18 @@ function writeShape({ collection }: AccessContext, asked: AskedWrite): string {
     isInTurn,
     tenant !== undefined,
   ].join('|');
+}
+
+/** Undefined: it is not allowed, or the record has changed since the decision. */
+export async function writeDecided(
+  writer: StatementWriter,
+  { decision, statement }: DecidedWrite,
+  known: WriteValues,
+  sent: SentRecord,
+): Promise<Cells | undefined> {
+  const [[isAllowed, count, ...decisions] = []] = await writer.q.rows(decision.fill(known));
+  if (isAllowed !== 't') return undefined;
+  const counted = count == null ? known.asked : { ...known.asked, counts: [count] };
+  const [cells] = await sendWrite(writer, statement.fill({ ...known, asked: counted }), sent);
+  return cells && [...cells, ...decisions];
 }

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Row } from '../../../src/policy/types.ts';
-import type { Sql } from '../../../src/sql.ts';
+import { asCluster } from '../../support/cluster/as-cluster.ts';
 import { type Caller, ONE_KIND, openKind, refusal, World } from '../../support/store-world.ts';
 
 /** The last one reads the body, so it is a rule of creates alone. */
@@ -70,21 +70,6 @@ const request = fc.record({
     { requiredKeys: [] },
   ),
 });
-
-/** The same database, to which statements go as to a cluster. */
-function asCluster(db: Database, sent: (statement: Sql) => void): Database {
-  return new Proxy(db, {
-    get(target, key) {
-      if (key === 'isCluster') return true;
-      const value = Reflect.get(target, key, target) as unknown;
-      if (typeof value !== 'function') return value;
-      return (...given: readonly unknown[]) => {
-        if (key === 'rows' || key === 'write') sent(given[0] as Sql);
-        return Reflect.apply(value, target, given);
-      };
-    },
-  });
-}
 
 describe.each(ONE_KIND)('on %s, a create that is decided in the process', (kind) => {
   let db: Database;
