@@ -70,8 +70,11 @@ class LoadedIds {
   #reached(collection: string, row: Row, { relation, need }: WalkedNeed): readonly Row[] {
     const related = this.#related;
     if (relation.kind !== 'belongs_to') return related.many(collection, relation.name, String(row.id));
-    if (need.isFollowed)
-      return ancestorsOf({ kind: 'ancestors', name: relation.name, collection, via: relation }, related, row.id).rows;
+    if (need.isFollowed) {
+      const relationAbove = { kind: 'ancestors', name: relation.name, collection, via: relation } as const;
+      const { rows, next } = ancestorsOf(relationAbove, related, row.id);
+      return next === undefined ? rows : [...rows, next];
+    }
     const found = related.one(relation.collection, String(own(row, relation.name) ?? ''));
     return found === undefined ? [] : [found];
   }

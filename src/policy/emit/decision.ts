@@ -51,6 +51,8 @@ export function goesOn({ relation }: Exists, related: Related, key: unknown): bo
 
 export interface AncestorRows {
   readonly rows: readonly Row[];
+  /** The record after the last that counts, if there is one. */
+  readonly next?: Row;
   readonly goesOn: boolean;
 }
 
@@ -59,9 +61,9 @@ export function ancestorsOf({ collection, via }: AncestorRelation, related: Rela
   const rows: Row[] = [];
   const met = new Set<unknown>();
   for (let id = first; id != null && !met.has(id); ) {
-    if (rows.length === MOST_ANCESTORS) return { rows, goesOn: true };
     const row = related.one(collection, id as string);
     if (row === undefined) break;
+    if (rows.length === MOST_ANCESTORS) return { rows, next: row, goesOn: true };
     rows.push(row);
     met.add(id);
     id = own(row, via.name);

@@ -418,9 +418,9 @@ export class Printer {
     const from = readsMoreThanId(exists.condition, exists.source) ? joined : name;
     // Records that the caller may not read are not in the chain.
     const { guard: _, ...seen } = exists;
-    // The record after the last that counts may be hidden; where nothing is, a reference leads to a record.
+    // The record after the last that counts may be hidden, or gone; where neither can be, a reference leads to a record.
     const beyond = sql`EXISTS (SELECT 1 FROM ${table} AS ${step} WHERE ${found(above)})`;
-    const isNextSeen = isSeen.length === 0 ? [] : [beyond];
+    const isNextSeen = isSeen.length === 0 && via.mayBeLost !== true ? [] : [beyond];
     const goesOn = join([sql`cardinality(${path}) = ${LAST} AND ${isNew}`, ...isNextSeen], ' AND ');
     return { chain, name, from, conditions: this.#conditions(seen, { underOr }), goesOn };
   }

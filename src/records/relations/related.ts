@@ -124,7 +124,7 @@ class Loader implements Related {
     }
   }
 
-  /** The given rows and those above them, as far as they count. */
+  /** The given rows and those above them, as far as they count, and the next, which shows that a chain goes on. */
   async #loadAbove(relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
     invariant(relation.kind === 'belongs_to', 'ancestors follow a belongs_to');
     const { collection, column } = relation;
@@ -137,7 +137,7 @@ class Loader implements Related {
     const conditions = [
       sql`${key.of('x')} = chain.id`,
       sql`${own} IS NOT NULL`,
-      sql`chain.place < ${raw(String(MOST_ANCESTORS))}`,
+      sql`chain.place <= ${raw(String(MOST_ANCESTORS))}`,
     ];
     const first = rows.map(({ id }) => id);
     // A statement outside of transactions begins with SELECT.

@@ -52,6 +52,13 @@ const OF_LOST = [
   '@record.group.id not in []',
   '@record.group.above.id not in []',
 ];
+/** True for a paper after 32 others. */
+const CHAIN_RULES = [
+  'none(ancestors(@record.after by after) as p, p.name = "nowhere")',
+  'all(ancestors(@record.after by after) as p, p.name != "nowhere")',
+  'not 1 <= count(ancestors(@record.after by after) as p, p.name = "nowhere")',
+  'count(ancestors(@record.after by after)) = 32',
+];
 /** The same of the kinds that an offer has. */
 const LINK_RULES = [
   'all(@record.kinds as k, k = 1)',
@@ -67,7 +74,7 @@ describe('references without foreign keys', () => {
   const world = ownersWorld(
     `
 CREATE SCHEMA ${shop};;
-CREATE TABLE ${shop}.papers (no bigint PRIMARY KEY, group_id uuid, name text);;
+CREATE TABLE ${shop}.papers (no bigint PRIMARY KEY, group_id uuid, name text, after_id bigint);;
 CREATE TABLE ${shop}.colours (no bigint PRIMARY KEY, name text);;
 CREATE VIEW ${shop}.kinds AS SELECT no, name FROM ${shop}.colours;;
 INSERT INTO ${shop}.colours VALUES (1, 'red'), (2, 'blue');;
@@ -84,7 +91,7 @@ collections:
     id: { type: int, column: no, made_by: caller }
     fields:
       name: { type: string, access: { read: 'none(@record.group.marks as m, m.name = "secret")' } }
-    relations: { group: { kind: belongs_to, collection: groups } }
+    relations: { group: { kind: belongs_to, collection: groups }, after: { kind: belongs_to, collection: papers } }
     access: { list: true, read: '@record.group is null or all(@record.group.marks as m, m.name = "open")' }
   groups:
     fields: { name: string }
@@ -244,6 +251,20 @@ collections:
         ]);
         expect((await client.get('/api/papers/4')).status).toBe(404);
         expect((await client.get('/api/papers/3')).status).toBe(200);
+      });
+
+      it('a chain of 32 that ends before a record that is gone is whole', async () => {
+        const chain = (first: number, last: number) =>
+          `INSERT INTO ${shop}.papers SELECT no, NULL, 'of a chain', no + 1 FROM generate_series(${first}, ${last}) AS no`;
+        // The first chain has 32 papers and refers to none; the second has 33.
+        await world.run(
+          `${chain(101, 132)};; ${chain(201, 233)};; INSERT INTO ${shop}.papers VALUES (11, NULL, 'ends', 101), (12, NULL, 'goes on', 201)`,
+        );
+        const papers = await allowedBy(CHAIN_RULES, 'papers');
+        for (const [when, names] of papers) {
+          expect({ when, names }).toEqual({ when, names: expect.arrayContaining(['ends']) });
+          expect({ when, names }).not.toEqual({ when, names: expect.arrayContaining(['goes on']) });
+        }
       });
     },
     world.options,
