@@ -129,7 +129,7 @@ export class Estimate {
     const isBounded = ofBranches !== undefined && found !== undefined && ofBranches.cost <= UNBOUNDED * found.cost;
     const best = isBounded ? ofBranches : (found ?? ofBranches);
     // A walk in vain passes more rows than the range.
-    const isOpenEnded = range === undefined && !this.#isSure();
+    const isOpenEnded = range === undefined && this.#links === undefined && !this.#isSure();
     const limit = isOpenEnded ? Math.max(walk.cost, best?.cost ?? Number.POSITIVE_INFINITY) : walk.cost;
     const first = ofValue !== undefined && ofValue.cost <= limit ? ofValue : walk;
     return this.#bounded(first, best);

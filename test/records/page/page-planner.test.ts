@@ -165,6 +165,12 @@ const CASES: readonly Case[] = [
     chosen: 'plain',
   },
   {
+    says: 'few links are fewer than the rows of one value',
+    branches: [one('status', 'odd', 1)],
+    links: linksTo('rare'),
+    chosen: 'plain',
+  },
+  {
     says: 'many links are looked up for the rows of short branches',
     branches: [MINE, teamsOf('me')],
     links: linksTo('frequent'),
