@@ -491,7 +491,8 @@ class PageStatements {
     if (isOrdered) {
       const { columns, order } = this.keyset;
       return (filters: readonly Sql[]): RowSelection => {
-        const found = this.#rows.where(...filters, ...after, ...others);
+        // The index of the order would read all rows for the few that match.
+        const found = this.#fenced([...filters, ...after, ...others]);
         const fenced = sql`(SELECT ${join([raw('t.*'), ...columns], ', ')} FROM ${found} ORDER BY ${order} OFFSET 0) AS t`;
         return { rows: selectedFrom(fenced), conditions: conditionOf(this.#rule) };
       };
@@ -504,10 +505,15 @@ class PageStatements {
         : this.#page.whole!.consultsOthers
           ? [[], [...rest, ...others]]
           : [rest.map(tested), others];
-    return (filters: readonly Sql[]): RowSelection => {
-      const fenced = sql`(SELECT t.* FROM ${this.#rows.where(...filters, ...first)} OFFSET 0) AS t`;
-      return { rows: selectedFrom(fenced), conditions: then };
-    };
+    return (filters: readonly Sql[]): RowSelection => ({
+      rows: selectedFrom(this.#fenced([...filters, ...first])),
+      conditions: then,
+    });
+  }
+
+  /** The rows that meet the conditions, which alone choose how PostgreSQL finds them. */
+  #fenced(conditions: readonly Sql[]): Sql {
+    return sql`(SELECT t.* FROM ${this.#rows.where(...conditions)} OFFSET 0) AS t`;
   }
 
   /** The rows of a walk, in the whole order or in the range of one value. */
