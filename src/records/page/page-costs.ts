@@ -165,7 +165,9 @@ export class Estimate {
     const way = { kind: 'gathered', by: 'all' } as const;
     if (opaque !== undefined) {
       const { all } = opaque;
-      return { cost: UNION + this.#timeOf(all, this.#ruled) + all.rows * WALKED, way };
+      // The database expects ten keys of each list. The filter finds all rows, or branches of the rule, or a scan.
+      const least = this.#branches.length === 0 ? 0 : Math.min(this.#timeOf(opaque), this.#leastOfAll.cost);
+      return { cost: UNION + Math.max(least, this.#timeOf(all, this.#ruled)) + all.rows * WALKED, way };
     }
     const { found, cost } = this.#leastOfAll;
     if (lookUps.length === 0) return { cost: UNION + cost, way };

@@ -631,6 +631,20 @@ describe('the way to a page', () => {
     expect(way).toEqual({ kind: 'gathered', by: 'all', walk: 6_400 });
   });
 
+  it('all rows that long lists of keys find take at least as long as the keys, of which the database expects ten', () => {
+    const known = tables(100_000);
+    const wayOf = (user: string) => {
+      const opaque = {
+        ...ofFilter({ rows: 90_000, cost: 20_000, kind: 'own', lookUps: [] }),
+        all: { rows: 100, cost: 100 },
+      };
+      const question = { ...QUESTION, branches: [teamsOf(user)], opaque };
+      return shortestWay(question, (table) => known.get(table));
+    };
+    expect(wayOf('me')).toMatchObject({ walk: 100 });
+    expect(wayOf('busy')).toMatchObject({ kind: 'gathered', by: 'all', walk: 6_400 });
+  });
+
   it('keys that are ids are read in their order, of which the first are enough', () => {
     const known = tables(100_000);
     const ids = byKeys('id', { kind: 'rows', table: 'parents', share: MANY, areIds: false });
