@@ -4,6 +4,7 @@
  * documents, 2.75 % are published, one kind is rare and another one late. Of the tasks, `u1` owns 45 %, spread over all folders, and the first
  * 99 % are done; they are stored in no order. Half of the folders have a label that no caller may read, and the other half
  * one that all may. A third of the entries was updated since the last VACUUM. Every caller sees all parcels, of which 98 % have arrived.
+ * All boards have a label, but none that permits them; one in 100 has an owner.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -32,7 +33,7 @@ const PAGE = 20;
 const MOST_RATIO = 3;
 const FEW_BUFFERS = 500;
 
-const KIND = { user: 1, team: 2, document: 4, comment: 5, note: 6, folder: 7, task: 8, entry: 9, parcel: 3 };
+const KIND = { user: 1, team: 2, document: 4, comment: 5, note: 6, folder: 7, task: 8, entry: 9, parcel: 3, board: 0 };
 const idOf = (kind: number, n: number): string => `0190000${kind}-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const made = (kind: number, n: string): string =>
   `('0190000${kind}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
@@ -95,8 +96,15 @@ function fillings(rows: number): readonly string[] {
     `INSERT INTO parcels (id, created_at, updated_at, state)
      SELECT ${made(KIND.parcel, 'n')}, ${stamps(rows * 0.5)}, CASE n % 50 WHEN 0 THEN CASE WHEN n % 200 = 0 THEN 'lost' ELSE 'moving' END ELSE 'arrived' END
        FROM generate_series(1, ${rows * 0.5}) AS n`,
+    `INSERT INTO boards (id, created_at, updated_at, title, place, owner_id)
+     SELECT ${made(KIND.board, 'n')}, ${stamps(rows)}, 'board ' || n % 1000, n::int8 * 104729 % ${rows},
+            CASE WHEN n % 100 = 0 THEN ${made(KIND.user, `n / 100 % ${users}`)} END
+       FROM generate_series(1, ${rows}) AS n`,
+    `INSERT INTO boards__labels (record_id, member_id)
+     SELECT ${made(KIND.board, 'n')}, ${made(KIND.folder, `n::int8 * 7907 % ${rows * 0.05}`)} FROM generate_series(1, ${rows}) AS n`,
     // The server may have tables of other tests, whose plans must not change.
-    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, folders__labels, tasks, entries, parcels',
+    `VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, folders__labels, tasks, entries, parcels,
+                    boards, boards__labels`,
     `UPDATE entries SET updated_at = now() WHERE id <= ${made(KIND.entry, `${rows * 0.2}`)}`,
     // Other sessions know at once how many rows have former versions.
     'SELECT pg_stat_force_next_flush()',
@@ -111,7 +119,7 @@ interface Asked {
 }
 interface Case extends Asked {
   readonly title: string;
-  readonly collection: 'documents' | 'comments' | 'notes' | 'folders' | 'tasks' | 'entries' | 'parcels';
+  readonly collection: 'documents' | 'comments' | 'notes' | 'folders' | 'tasks' | 'entries' | 'parcels' | 'boards';
   /** `$1`: the caller. */
   readonly best: string;
 }
@@ -158,6 +166,8 @@ const foldersOf = (more: string): string => `
 const isLabelled = (label: string): string => `(
   EXISTS (SELECT 1 FROM documents d WHERE d.id = '${label}' AND ${isReadable('d')})
   AND EXISTS (SELECT 1 FROM folders__labels l WHERE l.record_id = t.id AND l.member_id = '${label}' OFFSET 0))`;
+const ownBoards = (more: string): string => `
+  SELECT t.* FROM boards t WHERE t.owner_id = $1 AND ${more} ORDER BY t.id LIMIT 21`;
 const AUTHOR = idOf(KIND.user, 7);
 
 const CASES: readonly Case[] = [
@@ -262,6 +272,20 @@ const CASES: readonly Case[] = [
     collection: 'parcels',
     filters: { sort: '-state' },
     best: `SELECT t.* FROM parcels t WHERE t.state = 'moving' ORDER BY t.state, t.id LIMIT 21`,
+  },
+  // No related record meets the rule, which compares other than for a value.
+  {
+    title: 'boards with labels of late names',
+    collection: 'boards',
+    best: ownBoards('true'),
+  },
+  // The index of the order would find the few that match at its end.
+  {
+    title: 'boards, title = "board 7" or "board 8", by place',
+    collection: 'boards',
+    filter: 'title = "board 7" or title = "board 8"',
+    sort: 'place',
+    best: ownBoards(`t.title IN ('board 7', 'board 8')`),
   },
   // Another value than the frequent one is the first.
   {

@@ -3,8 +3,9 @@
  * to get one is to decide the rules of an action for one request. The rules of an action are a union;
  * an action without a rule is denied.
  */
+import { present } from '../invariant.ts';
 import { join, raw, type Sql, sql, type TenantValue } from '../sql.ts';
-import type { Branch, LookUp } from './branch.ts';
+import type { Branch, LookUp, RelatedKeys } from './branch.ts';
 import type { IsFew, Policy, PolicyRequest, Related, Residual, Row, Verdict } from './types.ts';
 
 export interface AccessRules {
@@ -95,6 +96,21 @@ export class Permit {
       all.push(...some);
     }
     return all;
+  }
+
+  /** The keys of related rows of which nobody knows how many there are. */
+  get relatedKeys(): RelatedKeys | undefined {
+    return this.rules.length === 1 ? this.rules[0]!.residual.relatedKeys : undefined;
+  }
+
+  /** The branches of the records that need none of these keys; undefined: some have no index. */
+  branchesBesideKeys(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
+    return present(this.rules[0], 'the rule with keys').residual.branchesBesideKeys(alias, indexed);
+  }
+
+  /** The SELECT of these keys, or `where` for records that have one of the rows `keys`. */
+  byKeys(alias: string, part: 'list' | 'test'): Sql {
+    return present(this.rules[0], 'the rule with keys').residual.byKeys(alias, part);
   }
 
   /**

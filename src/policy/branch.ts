@@ -49,6 +49,17 @@ export type KeyCount =
       readonly share: RowShare;
       readonly areIds: boolean;
     };
+/** The keys that related rows of a condition give, where statistics do not tell how many: there may be none. */
+export interface RelatedKeys {
+  /** The column of the record that is one of the keys. */
+  readonly column: string;
+  /** The column is that of the ids. */
+  readonly isId: boolean;
+  /** The related table, and all others that decide which of its rows count. */
+  readonly tables: readonly [string, ...string[]];
+  /** Columns of the related table that a row is tested by: an index on one of them may find the few that count. */
+  readonly tested: readonly string[];
+}
 /** The rows of a table with one value of the column, which a condition looks up for a record. */
 export interface LookUp {
   readonly table: string;

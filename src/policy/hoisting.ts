@@ -2,7 +2,7 @@
  * Decides which subqueries may become a list of keys that an index serves, which rows a condition reads, and how many keys
  * a list has, in terms of values of columns, which statistics turn into a number.
  */
-import type { KeyCount, LookUp, RowShare } from './branch.ts';
+import type { KeyCount, LookUp, RelatedKeys, RowShare } from './branch.ts';
 import { columnTested, isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from './column-facts.ts';
 import {
   type ColumnRef,
@@ -35,12 +35,16 @@ export const isFoundByJoin = ({ condition }: Exists): boolean =>
   conjunctsOf(condition).every((item) => item.kind === 'exists' || !isSelective(item));
 
 /** The keys can be found without the row outside. */
-export function isSeparable(exists: Exists): boolean {
+function isSeparable(exists: Exists): boolean {
   const { key, negated, condition, relation } = exists;
   if (relation.kind === 'elements' || key.kind === 'slot' || key.source.state === 'written' || negated) return false;
   const bound = sourcesIn(exists);
   return columnsOf(condition).every((ref) => bound.has(ref.source.id));
 }
+
+/** The keys can be found first, in one list that depends on nothing of the row outside. */
+export const isOneList = (exists: Exists): boolean =>
+  exists.relation.kind !== 'ancestors' && exists.colocated === undefined && isSeparable(exists);
 
 /** The test that names the element of a to-many by its id, and the other conditions on this element. */
 export interface NamedElement {
@@ -198,6 +202,34 @@ export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undef
       ? undefined
       : { kind: 'rows', table, ...links, share: { kind: 'all', of }, areIds: by === 'id' };
   };
+}
+
+/** A relation test with an unknown number of keys, which a statement may find first. */
+export interface UnknownKeys {
+  readonly test: Exists;
+  /** The parts of an `or` beside the one that requires it. */
+  readonly others: readonly Condition[];
+  readonly keys: RelatedKeys;
+}
+
+/** The first such conjunct of the condition, or of a part of it. */
+export function unknownKeysOf(cond: Condition): UnknownKeys | undefined {
+  const parts = alternativesOf(cond);
+  for (const part of parts)
+    for (const test of conjunctsOf(part)) {
+      const keys = test.kind === 'exists' && isOneList(test) && !isHoistable(test) ? relatedKeysOf(test) : undefined;
+      if (keys !== undefined) return { test: test as Exists, others: parts.filter((each) => each !== part), keys };
+    }
+  return undefined;
+}
+
+function relatedKeysOf(test: Exists): RelatedKeys | undefined {
+  const { key, target, condition, source } = test;
+  if (key.kind !== 'column' || key.source.id !== RECORD.id) return undefined;
+  const within = nodesOf(condition).flatMap((node) => (node.kind === 'exists' ? [node.target.table] : []));
+  const tested = conjunctsOf(condition).flatMap((item) => (item.kind === 'test' ? columnsOf(item) : []));
+  const own = tested.filter((column) => column.source.id === source.id).map(({ column }) => column);
+  return { column: key.column, isId: key.name === 'id', tables: [target.table, ...within], tested: own };
 }
 
 type LookUpsOf = (collection: string) => readonly LookUp[];

@@ -4,11 +4,11 @@
  * signature costs no more than binding its values.
  */
 import { BoundedMap } from '../bounded-map.ts';
-import { invariant } from '../invariant.ts';
+import { invariant, present } from '../invariant.ts';
 import { memoized } from '../memoized.ts';
 import { raw, type Sql, type TenantValue } from '../sql.ts';
 import { isTouchedBy } from './analyse/touched-rows.ts';
-import type { Branch, KeyCount, LookUp } from './branch.ts';
+import type { Branch, KeyCount, LookUp, RelatedKeys } from './branch.ts';
 import { DecidableLeaves, type Facts, type FactsOf, factsOf } from './column-facts.ts';
 import { type Condition, type Exists, isHeld, isRoot, NEXT } from './condition.ts';
 import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
@@ -18,7 +18,7 @@ import type { Printing } from './emit/printing.ts';
 import { shapeNeedsOf } from './emit/shape-needs.ts';
 import type { PrintedWhere, Values } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
-import { excludedKeysOf, isHoistable, keyCountOf, keyListOf, lookUpsIn } from './hoisting.ts';
+import { excludedKeysOf, isHoistable, keyCountOf, keyListOf, lookUpsIn, unknownKeysOf } from './hoisting.ts';
 import { or } from './lower/simplify.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
@@ -132,6 +132,20 @@ class BoundResidual implements Residual {
     return left === undefined ? this : residualOf(left, this.#source, this.#tenant);
   }
 
+  get relatedKeys(): RelatedKeys | undefined {
+    return this.#cached.unknownKeys()?.keys;
+  }
+
+  branchesBesideKeys(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
+    const others = this.#cached.besideKeys();
+    return others === undefined ? [] : residualOf(others, this.#source, this.#tenant).branches(alias, indexed);
+  }
+
+  byKeys(alias: string, part: 'list' | 'test'): Sql {
+    const { test } = present(this.#cached.unknownKeys(), 'the related rows that give keys');
+    return this.#where({ alias, inUnion: false, keyed: { test, part } });
+  }
+
   where(alias: string, next?: string): Sql {
     return this.#where({ alias, next, inUnion: false });
   }
@@ -213,6 +227,9 @@ function constantResidual(value: boolean): Residual {
     within: () => residual,
     pinned: () => [],
     branches: () => undefined,
+    relatedKeys: undefined,
+    branchesBesideKeys: () => undefined,
+    byKeys: where,
     walks: false,
     lookUps: NO_LOOK_UPS,
     lookingUp: () => residual,
@@ -334,6 +351,12 @@ export class CachedResidual {
   readonly facts: () => FactsOf = memoized(() => factsOf(this.cond));
   readonly walks: boolean;
   readonly lists = memoized(() => listsIn(this.cond));
+  readonly unknownKeys = memoized(() => unknownKeysOf(this.cond));
+  /** The parts of an `or` beside the one with related keys. */
+  readonly besideKeys: () => CachedResidual | undefined = memoized(() => {
+    const { others = [] } = this.unknownKeys() ?? {};
+    return others.length === 0 ? undefined : this.#remainder(or(others));
+  });
   /** It reads rows of the record's tenant. */
   readonly readsTenants = memoized(() =>
     nodesOf(this.cond).some((node) => node.kind === 'exists' && node.colocated !== undefined),
@@ -397,8 +420,8 @@ export class CachedResidual {
 
   /** @param lists a character for each test that can be a list of keys; undefined: all are */
   where(printing: Printing, lists?: string): PrintedWhere {
-    const { alias, next = '', inUnion, hasTenant = false } = printing;
-    const key = `${alias}|${next}|${inUnion}|${hasTenant}|${lists}`;
+    const { alias, next = '', inUnion, hasTenant = false, keyed } = printing;
+    const key = `${alias}|${next}|${inUnion}|${hasTenant}|${keyed?.part}|${lists}`;
     const known = this.#texts.get(key);
     if (known !== undefined) return known;
     const hashed = lists?.startsWith(FREE) === true ? this.#listed(lists, HASHED) : undefined;

@@ -4,7 +4,7 @@
  */
 import type { CompareOp, Expr, QuantifierWord, Span } from '../../grammar/syntax.ts';
 import type { Sql, TenantValue } from '../sql.ts';
-import type { Branch, KeyCount, LookUp } from './branch.ts';
+import type { Branch, KeyCount, LookUp, RelatedKeys } from './branch.ts';
 import type { IdType, KeyKind, ScalarType, ValueType } from './scalar-types.ts';
 
 export type { IdType, KeyKind, ScalarType, ValueType };
@@ -524,6 +524,12 @@ export interface Residual {
    * has none.
    */
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;
+  /** The keys of the first related rows of which statistics do not tell how many there are. */
+  readonly relatedKeys: RelatedKeys | undefined;
+  /** The `branches` of the parts that do not require these keys; none: all records require them. */
+  branchesBesideKeys(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;
+  /** The SELECT of these keys, or the condition for records that have one of the rows `keys`. */
+  byKeys(alias: string, part: 'list' | 'test'): Sql;
   /** The condition reads one of these columns of its record, or what the resulting record holds in other rows. */
   readsAny(columns: ReadonlySet<string>): boolean;
   /** The condition reads other rows. */

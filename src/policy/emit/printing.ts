@@ -23,8 +23,8 @@ export interface Printing {
    * column and the id equal to the order by the id, so that PostgreSQL might walk another index in search of the value.
    */
   readonly range?: Test | undefined;
-  /** The condition is a relation test: its list of keys, or the test that a row has one of the list `keys`. */
-  readonly byKeys?: 'list' | 'test' | undefined;
+  /** A relation test of the condition: its list of keys, or the condition with a test that a row has one of the list `keys`. */
+  readonly keyed?: { readonly test: Exists; readonly part: 'list' | 'test' } | undefined;
   /**
    * The relation tests that are printed as lists of keys, of those that can be. The others look up the related rows of
    * each row. Default: all.

@@ -46,8 +46,7 @@ import { Tenants } from './tenants.ts';
 import { FILTER_PLACES, POLICY_PLACES, PrintedWhere, TENANT_PLACE } from './value-places.ts';
 
 export function whereOf(cond: Condition, printing: Printing): PrintedWhere {
-  if (printing.byKeys !== undefined && cond.kind === 'exists')
-    return new PrintedWhere(new Printer(printing).byKeys(cond, printing.byKeys));
+  if (printing.keyed?.part === 'list') return new PrintedWhere(new Printer(printing).listOf(printing.keyed.test));
   const printed = new Printer(printing).printBeside(cond, printing.beside ?? cond, printing.inUnion);
   return new PrintedWhere(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
@@ -86,6 +85,8 @@ export class Printer {
   readonly #range: Test | undefined;
   readonly #listed: ReadonlySet<Exists> | undefined;
   readonly #hashed: ReadonlySet<Exists> | undefined;
+  /** It has one of the keys that the statement has found. */
+  readonly #keyed: Exists | undefined;
   readonly #isOfFound: boolean;
   readonly #hasTenant: boolean;
   readonly #places: typeof POLICY_PLACES;
@@ -108,6 +109,7 @@ export class Printer {
     range,
     listed,
     hashed,
+    keyed,
     isOfFound,
     hasTenant = false,
   }: Omit<Printing, 'inUnion'>) {
@@ -118,6 +120,7 @@ export class Printer {
     this.#range = range;
     this.#listed = listed;
     this.#hashed = hashed;
+    this.#keyed = keyed?.test;
     this.#isOfFound = isOfFound === true;
     this.#places = visibility === undefined ? POLICY_PLACES : FILTER_PLACES;
     this.#aliases.set(RECORD.id, alias);
@@ -148,14 +151,14 @@ export class Printer {
     }
   }
 
-  /** The related rows are found first. */
-  byKeys(cond: Exists, part: 'list' | 'test'): Sql {
-    const { keys, ...of } = this.#hoisted(cond);
-    return part === 'list' ? keys : this.#anyOf({ ...of, keys: raw('SELECT key FROM "keys"') }, cond);
+  /** The keys of the related rows, which are found first. */
+  listOf(exists: Exists): Sql {
+    return this.#hoisted(exists).keys;
   }
 
   #exists(cond: Exists, underOr: boolean): Sql {
     const { relation } = cond;
+    if (cond === this.#keyed) return this.#anyOf({ ...this.#outer(cond), keys: raw('SELECT key FROM "keys"') }, cond);
     if (relation.kind === 'ancestors') {
       // From below, no record is found by a chain that goes on beyond the last that counts.
       const isBelow = this.#isHoisted(cond) && !cond.beyond && !this.#isOfRequest(cond);

@@ -11,7 +11,7 @@ import type { Condition, Exists } from '../condition.ts';
 import { RECORD, STORED_ROOTS } from '../condition.ts';
 import type { PrintedWhere, Values } from '../emit/value-places.ts';
 import { requiredElement, whereOf } from '../emit/where.ts';
-import { isSeparable } from '../hoisting.ts';
+import { isOneList } from '../hoisting.ts';
 import { lower } from '../lower/lower.ts';
 import { and } from '../lower/simplify.ts';
 import { type Binding, type RequestPlan, requestPlanOf } from '../lower/specialise.ts';
@@ -140,9 +140,6 @@ const verdictOfRule = (rule: Readable | undefined): Verdict => rule?.verdict ?? 
  */
 export type Opacity = 'search' | 'related' | 'mixed' | 'own';
 
-const isOneList = (exists: Exists): boolean =>
-  exists.relation.kind !== 'ancestors' && exists.colocated === undefined && isSeparable(exists);
-
 function opacityOf(cond: Condition): Opacity | undefined {
   if (cond.kind === 'exists') return isOneList(cond) ? 'related' : 'mixed';
   if (conjunctsOf(cond).some((part) => part.kind === 'test' && OPERATORS[part.op].sides === 'search')) return 'search';
@@ -256,11 +253,12 @@ export class LoweredFilter {
   }
 
   /** `where` with a test printed as a range, the relation test as a list of keys, or all of them as look-ups. */
-  printed({ range, isLookedUp, ...printed }: PrintedFilter): PrintedWhere {
+  printed({ range, isLookedUp, byKeys, ...printed }: PrintedFilter): PrintedWhere {
+    const keyed = byKeys && this.cond.kind === 'exists' ? { test: this.cond, part: byKeys } : undefined;
     const test = range === undefined ? undefined : this.tested.get(range);
     const listed = isLookedUp ? NO_LISTS : undefined;
     const hasTenant = printed.visibility.tenant !== undefined;
-    return whereOf(this.cond, { ...printed, inUnion: false, range: test, listed, hasTenant });
+    return whereOf(this.cond, { ...printed, inUnion: false, range: test, keyed, listed, hasTenant });
   }
 
   /** The conditions without a column of the record that its conjuncts require. */

@@ -1,7 +1,7 @@
 /** The costs of the ways to a page, by the statistics of its tables. */
 
 import { memoizedBy } from '../../memoized.ts';
-import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
+import type { Branch, ColumnValues, LookUp, RelatedKeys } from '../../policy/branch.ts';
 import { keyOf } from '../../policy/types.ts';
 import type {
   ChosenWay,
@@ -46,6 +46,8 @@ const MOVED = 0.2;
 const UNBOUNDED = 2;
 /** A link, and its row that is looked up; or a row whose link or related row is looked up. */
 const LINKED = 4;
+/** Some hundred keys, each of which leads to a row. */
+const FEW_KEYS_COST = 2_000;
 /** A list of some thousand keys, which replaces look-ups where all rows are read. */
 const LIST_OF_KEYS = 2_000;
 /** The cost to gather the ids, and to look up their rows. */
@@ -132,7 +134,7 @@ export class Estimate {
     const isOpenEnded = range === undefined && this.#links === undefined && !this.#isSure();
     const limit = isOpenEnded ? Math.max(walk.cost, best?.cost ?? Number.POSITIVE_INFINITY) : walk.cost;
     const first = ofValue !== undefined && ofValue.cost <= limit ? ofValue : walk;
-    return this.#bounded(first, best);
+    return this.#afterKeys(this.#bounded(first, best), best);
   }
 
   /** The page is in another order than that of the ids. */
@@ -154,7 +156,7 @@ export class Estimate {
       (this.#walked + this.#firstOfOrder(this.#walked).read) * this.#passed(),
       RANGE + links * LINKED,
     );
-    return this.#bounded({ cost, way: undefined }, best);
+    return this.#afterKeys(this.#bounded({ cost, way: undefined }, best), best);
   }
 
   /** All rows of a table that is not small, as PostgreSQL finds them. */
@@ -246,6 +248,31 @@ export class Estimate {
     if (of !== undefined) return { ...way, walk, within: of };
     const further = this.#further(walk, cost);
     return { ...way, ...further, first: this.#firstOfOrder(further.walk).values };
+  }
+
+  /**
+   * Related rows whose number is not known may be none, or so few that their keys find the page: a way that costs more than to
+   * read these comes after them, where they are not few.
+   */
+  #afterKeys(way: ChosenWay, best: Costed<FullWay> | undefined): ChosenWay {
+    const { relatedKeys: keys, besideKeys, indexed } = this.#question;
+    if (keys === undefined || way?.kind !== 'gathered' || way.by === 'keys' || best === undefined) return way;
+    const isServed = keys.isId || indexed.has(keys.column);
+    if (!isServed || besideKeys === undefined) return way;
+    const rows = keys.isId ? 1 : this.#table.rows * keyShare(this.#table.columns.get(keys.column));
+    const each = RANGE + rows * (WALKED + FOUND);
+    const read = this.#readRelated(keys);
+    const beside = summed(besideKeys.map((branch) => this.#shortest(branch).whole));
+    const most = LENGTHS.find((length) => length * each <= Math.max(read, FEW_KEYS_COST)) ?? 0;
+    return (read + most * each + beside) * TRY <= best.cost ? { ...way, keys: most } : way;
+  }
+
+  /** The cost to find that no related row counts, or to find some. */
+  #readRelated({ tables, tested }: RelatedKeys): number {
+    const { isIndexed = () => true } = this.#question;
+    if (tables.some((table) => this.#statisticsOf(table) === undefined)) return Number.POSITIVE_INFINITY;
+    const scanned = this.#scanned(tables);
+    return tested.some((column) => isIndexed(tables[0], column)) ? Math.min(scanned, FEW_KEYS_COST) : scanned;
   }
 
   /**

@@ -47,7 +47,7 @@ import {
   textOfMost,
   windowOf,
 } from './keyset.ts';
-import { NO_CHOICE, type PageChoice, type PageWay, type RangeWay } from './page-planner.ts';
+import { type GatheredWay, NO_CHOICE, type PageChoice, type PageWay, type RangeWay } from './page-planner.ts';
 import type { FirstValues, OpaqueFilter, PageQuestion } from './page-question.ts';
 import {
   isTargetReadable,
@@ -177,7 +177,8 @@ export function askedPage(
   const most = limit + 1 + offset;
   const { lookUps } = rule;
   const unlisted = lookUps.length === 0 ? undefined : permit.lookingUp(store.pages.isListed).lookUps;
-  const known = { collection, permit: rule, lookUps, unlisted, filters: tests, links, opaque, tenant };
+  const { relatedKeys } = rule;
+  const known = { collection, permit: rule, lookUps, unlisted, relatedKeys, filters: tests, links, opaque, tenant };
   // The id, or the row of one related record, leads to few records by itself
   const isFound = tests.some(({ isId }) => isId) || related.some(({ relation: { kind } }) => kind !== 'many_to_many');
   const choice = isFound ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId, order });
@@ -303,8 +304,8 @@ class PageStatements {
   readonly #position: readonly unknown[] | undefined;
   readonly #rows: ScopedRows;
   readonly #filters: readonly Sql[];
-  /** The keys of the last filter, and the filters with this one as a test for a key. */
-  readonly #keyed: { readonly list: Sql; readonly tests: readonly Sql[] } | undefined;
+  /** The filters, with the list of keys of the last one, or with the test that a row has one of these keys. */
+  readonly #byKeys: (part: 'list' | 'test') => readonly Sql[];
   /** The filters, of few rows that an order has found. */
   readonly #tests: readonly Sql[];
   /** Conditions of the filters that name a related record, in the order of these. */
@@ -340,10 +341,8 @@ class PageStatements {
         return filter.placed('t', { visibility, inTime, valuesOf: valuesOfFilter(i), range, ...how });
       });
     this.#filters = printed({ visibility: ofAll });
-    const isByKeys = page.way?.kind === 'gathered' && page.way.by === 'keys';
-    const keyed = (byKeys: 'list' | 'test'): readonly Sql[] => printed({ visibility: ofAll, byKeys });
-    this.#keyed = isByKeys ? { list: keyed('list').at(-1)!, tests: keyed('test') } : undefined;
     this.#tests = page.way === undefined || page.isOfLists ? this.#filters : printed({ isLookedUp: true });
+    this.#byKeys = (byKeys) => printed({ visibility: ofAll, byKeys });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
     const row = { scope, visibility, collection: collection.name, alias: 't' };
@@ -373,8 +372,12 @@ class PageStatements {
   }
 
   /** The list rule, for statements that read all rows. */
+  get #ruleOfAll(): Permit {
+    return this.#page.whole!.placed(({ page: { whole } }: PageValues) => whole!).within(this.#tenant);
+  }
+
   get #whole(): readonly Sql[] {
-    return conditionOf(this.#page.whole!.placed(({ page: { whole } }: PageValues) => whole!).within(this.#tenant));
+    return conditionOf(this.#ruleOfAll);
   }
 
   get source(): Sql {
@@ -441,27 +444,23 @@ class PageStatements {
     }
   }
 
-  #gathered(way: Extract<PageWay, { kind: 'gathered' }>, window: Sql): Sql {
+  #gathered(way: GatheredWay, window: Sql): Sql {
     const { keyset } = this;
     const others = sortedConditions(this.#related);
     const matching = this.#gatheredBy(way, others);
     const id = recordKeyOf(this.#access.collection).of('t');
     const { halves } = keyset;
-    const keyed = this.#keyed;
     // The rows without a value are one range, and the last of the order.
     const isAtEnd = halves !== undefined && this.#position?.[halves.at] === null;
-    if ((way.walk === 0 && keyed === undefined) || isAtEnd)
-      return this.#selected(keyset, matching(this.#filters), window);
+    if ((way.walk === 0 && way.keys === 0) || isAtEnd) return this.#selected(keyset, matching(this.#filters), window);
     const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
     const most = mostOf(upTo.rows, upTo.place);
-    const ids = (filters: readonly Sql[]): Sql => {
-      const { rows, conditions } = matching(filters);
-      return sql`(
+    const ids = ({ rows, conditions }: RowSelection): Sql => sql`(
        SELECT ${join([sql`${id} AS id`, ...keyset.columns], ', ')}
          FROM ${rows.where(...conditions)}
         ORDER BY ${keyset.order}
         LIMIT ${most})`;
-    };
+    const all = ids(matching(this.#filters));
     const isPresent = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
     const walked = halves?.present ?? keyset;
     const within = [...isPresent, ...this.#bounds];
@@ -474,23 +473,21 @@ class PageStatements {
       const from = first === undefined ? passed.from : this.#firstRows(first, walked, rows, within);
       return { columns, most, rows, tested: way.tested, conditions, rule: this.#rule, ...passed, from };
     };
-    const gathered = way.walk === 0 ? ids(this.#filters) : sql`(${walkedIds(walk(way.walk), [ids(this.#filters)])})`;
+    const gathered = way.walk === 0 ? all : sql`(${walkedIds(walk(way.walk), [all])})`;
     // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
     const short = Math.min(way.walk, SHORT_WALK);
-    const found =
-      keyed === undefined
-        ? gathered
-        : sql`(${walkedIds(walk(short), [ids(keyed.tests), gathered], { list: keyed.list, most: way.keys })})`;
-    const among = sql`${id} = ANY(ARRAY${found})`;
+    const byKeys = ({ list, found }: KeyedRows): Sql =>
+      sql`(${walkedIds(walk(short), [ids(found), gathered], { list, most: way.keys })})`;
+    const among = sql`${id} = ANY(ARRAY${way.keys === 0 ? gathered : byKeys(this.#keyed(way, matching, others))})`;
     return this.#selected(keyset, { rows: this.#rows, conditions: [among] }, window);
   }
 
   /** The rows of the filters that are found first, with the conditions that are tested on them. */
-  #gatheredBy({ by, isOrdered }: Extract<PageWay, { kind: 'gathered' }>, others: readonly Sql[]) {
+  #gatheredBy({ by, isOrdered }: GatheredWay, others: readonly Sql[]): FindsRows {
     const after = this.#after(this.keyset);
     if (isOrdered) {
       const { columns, order } = this.keyset;
-      return (filters: readonly Sql[]): RowSelection => {
+      return (filters) => {
         // The index of the order would read all rows for the few that match.
         const found = this.#fenced([...filters, ...after, ...others]);
         const fenced = sql`(SELECT ${join([raw('t.*'), ...columns], ', ')} FROM ${found} ORDER BY ${order} OFFSET 0) AS t`;
@@ -505,10 +502,18 @@ class PageStatements {
         : this.#page.whole!.consultsOthers
           ? [[], [...rest, ...others]]
           : [rest.map(tested), others];
-    return (filters: readonly Sql[]): RowSelection => ({
+    return (filters) => ({
       rows: selectedFrom(this.#fenced([...filters, ...first])),
       conditions: then,
     });
+  }
+
+  /** Keys that are found first, and their rows. */
+  #keyed({ by }: GatheredWay, matching: FindsRows, others: readonly Sql[]): KeyedRows {
+    if (by === 'keys') return { list: this.#byKeys('list').at(-1)!, found: matching(this.#byKeys('test')) };
+    const rule = this.#ruleOfAll;
+    const conditions = [rule.byKeys('t', 'test'), ...this.#tests, ...this.#after(this.keyset), ...others];
+    return { list: rule.byKeys('t', 'list'), found: { rows: selectedFrom(this.#fenced(conditions)), conditions: [] } };
   }
 
   /** The rows that meet the conditions, which alone choose how PostgreSQL finds them. */
@@ -599,6 +604,12 @@ const selectedFrom = (from: Sql): RowSelection['rows'] => ({
 interface RowSelection {
   readonly rows: Pick<ScopedRows, 'where'>;
   readonly conditions: readonly Sql[];
+}
+type FindsRows = (filters: readonly Sql[]) => RowSelection;
+interface KeyedRows {
+  /** A SELECT of the keys. */
+  readonly list: Sql;
+  readonly found: RowSelection;
 }
 
 const positionCell =

@@ -29,7 +29,10 @@ import {
 import type { StatisticsOf } from './table-statistics.ts';
 
 interface PageSearch
-  extends Pick<PageQuestion, 'filters' | 'links' | 'opaque' | 'most' | 'isById' | 'order' | 'lookUps' | 'unlisted'> {
+  extends Pick<
+    PageQuestion,
+    'filters' | 'links' | 'opaque' | 'most' | 'isById' | 'order' | 'lookUps' | 'unlisted' | 'relatedKeys'
+  > {
   readonly collection: Collection;
   /** The part of the list rule that the filters leave open. */
   readonly permit: Permit;
@@ -60,10 +63,10 @@ interface BranchesWay extends Walking {
   /** The first ids that each branch gives. */
   readonly length: number;
 }
-interface GatheredWay extends Walking {
+export interface GatheredWay extends Walking {
   readonly kind: 'gathered';
   readonly by: 'filters' | 'keys' | 'all';
-  /** The most keys. */
+  /** The most keys, of the filter or of the rule; 0: no list of keys comes first. */
   readonly keys: number;
   /** The rows are in the order of the page before the rule is tested. */
   readonly isOrdered: boolean;
@@ -159,9 +162,10 @@ export class PagePlanner {
     // PostgreSQL knows nothing of the first values of an order that no index has as a whole.
     const hasFirstValues = order?.isFirstPage === true && !order.isWhole;
     const isChosen = branches !== undefined || isServed || isPart || hasFirstValues || search.opaque !== undefined;
+    const besideKeys = search.relatedKeys && permit.branchesBesideKeys('t', indexed);
     const ways = isById ? { branches } : { branches: undefined, unordered: branches };
     const chosen = isChosen
-      ? this.#chooses({ ...search, ...ways, table, indexed, isIndexed: this.isIndexed, isOpen })
+      ? this.#chooses({ ...search, ...ways, besideKeys, table, indexed, isIndexed: this.isIndexed, isOpen })
       : undefined;
     const way = chosen && wayOf(chosen, search);
     const statistics = this.#statisticsOf(table);

@@ -1,5 +1,5 @@
 /** The question of a page to its planner, and the ways that answer it. */
-import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
+import type { Branch, ColumnValues, LookUp, RelatedKeys } from '../../policy/branch.ts';
 import type { Opacity } from '../../policy/filters/filter-plans.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { IsIndexed } from './row-shares.ts';
@@ -42,7 +42,10 @@ export interface Gathered extends AfterWalk {
   readonly kind: 'gathered';
   /** The filters find the rows, or the related rows of a filter that is a relation test; or filters and rule together. */
   readonly by: 'filters' | 'keys' | 'all';
-  /** The most keys; where there are more, the filters find the rows. */
+  /**
+   * The most keys; where there are more, the rows are found as without them. The keys are those of the rule, unless the way
+   * is by the keys of a filter.
+   */
   readonly keys?: number | undefined;
   /** The rows of the filters are few, and in order before the rule looks up related rows: the first that fill the page end it. */
   readonly isOrdered?: true;
@@ -86,6 +89,10 @@ export interface PageQuestion {
   readonly lookUps: readonly LookUp[];
   /** The look-ups that no list of keys replaces in a statement that reads all records. Default: all. */
   readonly unlisted?: readonly LookUp[] | undefined;
+  /** Keys of related rows in the rule of which nobody knows how many there are. */
+  readonly relatedKeys?: RelatedKeys | undefined;
+  /** The branches of the records that the rule permits without these keys; undefined: some have no index. */
+  readonly besideKeys?: readonly Branch[] | undefined;
   /** The rule permits every record. */
   readonly isOpen: boolean;
 }

@@ -631,6 +631,28 @@ describe('the way to a page', () => {
     expect(way).toEqual({ kind: 'gathered', by: 'all', walk: 6_400 });
   });
 
+  it('unknown keys of related rows come before a way that costs more than to read these', () => {
+    const lookUps = [{ table: 'parents', column: 'id', isId: true, within: [] } as const];
+    const wayBy = (rows: number, keys: Partial<PageQuestion>, column = 'parent_id') => {
+      const known = new Map([...tables(100_000), ['parents', { rows, columns: new Map() }]]);
+      const relatedKeys = { column, isId: column === 'id', tables: ['parents'], tested: ['score'] } as const;
+      const indexed = new Set([...QUESTION.indexed, 'parent_id']);
+      const isIndexed = () => false;
+      const question = { ...QUESTION, branches: undefined, lookUps, indexed, isIndexed, relatedKeys, ...keys };
+      const way = shortestWay(question, (table) => known.get(table));
+      return way?.kind === 'gathered' ? (way.keys ?? 0) : undefined;
+    };
+    expect(wayBy(1_000, { besideKeys: [] })).toBe(200);
+    expect(wayBy(1_000, { besideKeys: [] }, 'id')).toBe(200);
+    // A scan of the related table takes as long as all that comes after it, unless an index finds the few rows that count.
+    expect(wayBy(80_000, { besideKeys: [] })).toBe(0);
+    expect(wayBy(80_000, { besideKeys: [], isIndexed: () => true })).toBe(200);
+    expect(wayBy(1_000, { besideKeys: undefined })).toBe(0);
+    expect(wayBy(1_000, { besideKeys: [one('status', 'odd')] })).toBe(200);
+    expect(wayBy(1_000, { besideKeys: [one('status', 'published')] })).toBe(0);
+    expect(wayBy(1_000, { besideKeys: [] }, 'body')).toBe(0);
+  });
+
   it('all rows that long lists of keys find take at least as long as the keys, of which the database expects ten', () => {
     const known = tables(100_000);
     const wayOf = (user: string) => {
