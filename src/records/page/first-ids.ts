@@ -18,7 +18,7 @@ export interface RowSource {
 }
 
 /** The first rows of the order, tested by the whole rule. */
-type FirstIdsWalk = Omit<WalkedRows, 'columns' | 'most' | 'conditions'>;
+type FirstIdsWalk = Omit<WalkedRows, 'columns' | 'most' | 'conditions' | 'further'>;
 
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
 export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: FirstIdsWalk): Sql {
@@ -43,6 +43,8 @@ export interface WalkedRows {
   readonly most: Sql;
   /** The most of those that meet the conditions for which the rule looks up related rows; undefined: all. */
   readonly tested: number | undefined;
+  /** So many times the rows are passed where those that the walk has taken nearly fill the page; undefined: it ends. */
+  readonly further?: number | undefined;
   readonly conditions: readonly Sql[];
   readonly rule: Permit;
 }
@@ -68,9 +70,18 @@ export function walkedIds(walk: WalkedRows | undefined, parts: readonly Sql[], k
   const read: Sql[] = [];
   const conditions: Sql[] = [];
   if (walk !== undefined) {
-    lists.push(walkedRows(walk));
-    read.push(sql`SELECT ${ident(walk.key)} FROM "walked"`);
-    conditions.push(sql`(SELECT count(*) FROM "walked") < ${walk.most}`);
+    const key = ident(walk.key);
+    const isShort = (name: string): Sql => sql`(SELECT count(*) FROM ${ident(name)}) < ${walk.most}`;
+    lists.push(sql`"walked" AS MATERIALIZED (${walkedRows(walk)})`);
+    read.push(sql`SELECT ${key} FROM "walked"`);
+    conditions.push(isShort('walked'));
+    if (walk.further !== undefined) {
+      lists.push(sql`"further" AS MATERIALIZED (
+         SELECT t.* FROM (${walkedRows(furtherWalk(walk, walk.further))}) AS t
+          WHERE ${isShort('walked')} AND (SELECT count(*) FROM "walked") >= ${walk.most} * ${NEARLY_FULL})`);
+      read.push(sql`SELECT ${key} FROM "further"`);
+      conditions.push(isShort('further'));
+    }
   }
   if (keys !== undefined)
     lists.push(sql`"keys" (key) AS MATERIALIZED (${keys.list} LIMIT ${typedLiteral('int8', keys.most + 1)})`);
@@ -102,12 +113,21 @@ function walkedRows(walk: WalkedRows): Sql {
     : passed;
   const tests = isLast ? permitted : [...conditions, ...permitted];
   const where = tests.length === 0 ? empty : sql` WHERE ${join(tests, ' AND ')}`;
-  return sql`"walked" AS MATERIALIZED (
+  return sql`
          SELECT t.*
            FROM ${found}${where}
           ORDER BY ${order}
-          LIMIT ${most})`;
+          LIMIT ${most}`;
 }
+
+/** The share of a page in the rows of a walk of which others are expected soon. */
+const NEARLY_FULL = typedLiteral('float8', 0.4);
+
+const furtherWalk = (walk: WalkedRows, times: number): WalkedRows => ({
+  ...walk,
+  rows: walk.rows * times,
+  tested: walk.tested && walk.tested * times,
+});
 
 function firstIds(branch: Branch, source: RowSource): Sql {
   const { column, isId, keys, where, range: oneRange } = branch;

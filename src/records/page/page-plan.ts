@@ -471,7 +471,8 @@ class PageStatements {
       if (rows === 0) return undefined;
       const passed = this.#walkedIn(way.within, walked, within);
       const from = first === undefined ? passed.from : this.#firstRows(first, walked, rows, within);
-      return { columns, most, rows, tested: way.tested, conditions, rule: this.#rule, ...passed, from };
+      const further = first === undefined && rows === way.walk ? FURTHER : undefined;
+      return { columns, most, rows, tested: way.tested, further, conditions, rule: this.#rule, ...passed, from };
     };
     const gathered = way.walk === 0 ? all : sql`(${walkedIds(walk(way.walk), [all])})`;
     // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
@@ -593,6 +594,8 @@ const LAST_VALUE = new Place(({ page: { way } }: PageValues) =>
   way?.kind === 'gathered' ? way.first?.upTo : undefined,
 );
 
+/** A walk that has nearly filled a page goes on for so many times its rows: all that match are expected to cost twice as much as it. */
+const FURTHER = 3;
 /** The rows of a walk that fills a first page where about half of the rows match. */
 const SHORT_WALK = 50;
 

@@ -17,6 +17,7 @@ const RULES = {
   labelled: 'any(@record.labels as l, l.name matches "rare")',
   unlabelled: 'any(@record.labels as l, l.name matches "nothing")',
   frequent: 'any(@record.labels as l, l.name matches "label")',
+  sized: '@record.size < 40',
   filed: '@record.folder.rank > 997',
   filed_and_open: '@record.folder.rank > 997 and @record.open',
   filed_or_own: '@record.folder.rank > 997 or @record.owner = @request.auth.id',
@@ -24,6 +25,7 @@ const RULES = {
 };
 type Name = keyof typeof RULES;
 const NAMES = Object.keys(RULES) as Name[];
+const KEYED = NAMES.filter((name) => name !== 'sized');
 
 const SCHEMA = `
 roles: [member]
@@ -58,7 +60,7 @@ function fillings(me: string): readonly string[] {
     SELECT ${raised('2', 'n')}, now(), now(), n % 1000 FROM generate_series(1, 3000) AS n`;
   const cards = NAMES.flatMap((name) => [
     `INSERT INTO ${name} (id, created_at, updated_at, open, size, due, folder_id, owner_id)
-     SELECT ${raised('3', 'n')}, now(), now(), n % 400 = 0, n % 400, n % 50, ${raised('2', '1 + n % 3000')},
+     SELECT ${raised('3', 'n')}, now(), now(), n % 400 = 0, n * 119 % 400, n % 50, ${raised('2', '1 + n % 3000')},
             CASE WHEN n % 1000 = 0 THEN '${me}'::uuid END
        FROM generate_series(1, ${CARDS}) AS n`,
     `INSERT INTO "${name}__labels" (record_id, member_id)
@@ -103,7 +105,7 @@ describe.each(KINDS)('the keys of related rows (%s)', (kind) => {
       return known && { ...known, rows: known.rows * LARGER };
     });
 
-  it.each(NAMES)('%s: lists show the same with and without keys', async (name) => {
+  it.each(KEYED)('%s: lists show the same with and without keys', async (name) => {
     const gathered = (walk: number, keys: number): ChosenWay => ({ kind: 'gathered', by: 'all', walk, keys });
     for (const sort of [undefined, '-due', 'due'])
       for (const offset of [0, 30]) {
@@ -121,7 +123,27 @@ describe.each(KINDS)('the keys of related rows (%s)', (kind) => {
     const first: string[] = [];
     for (const name of NAMES)
       if (/"keys"/.test((await shown(name, byStatistics, undefined)).statement.text)) first.push(name);
-    expect(first).toEqual(NAMES.filter((name) => name !== 'filed_or_large'));
+    expect(first).toEqual(KEYED.filter((name) => name !== 'filed_or_large'));
+  });
+
+  it('a walk that has found nearly half of the page goes on, and all that match are read where it has found less', async () => {
+    const readBy = async (walk: number) => {
+      const { statement, json } = await shown('sized', () => ({ kind: 'gathered', by: 'all', walk }), undefined);
+      const lines = await db.rows(sql`EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ${statement}`);
+      const places = lines.flatMap(([line], i) => (/One-Time Filter/.test(line!) ? [i] : []));
+      // The further walk, and the rows that are gathered.
+      const isRead = places.map(
+        (place) => !lines[place + 1]![0]!.includes('never') && !lines[place - 1]![0]!.includes('rows=0'),
+      );
+      return { json, isRead };
+    };
+    const { json } = await shown('sized', plainly, undefined);
+    for (const [walk, isRead] of [
+      [400, [false, false]],
+      [200, [true, false]],
+      [50, [false, true]],
+    ] as const)
+      expect(await readBy(walk), `${walk}`).toEqual({ json, isRead });
   });
 
   it('a list of no keys ends the list', async () => {
