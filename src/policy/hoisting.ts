@@ -217,15 +217,17 @@ export function unknownKeysOf(cond: Condition): UnknownKeys | undefined {
   const parts = alternativesOf(cond);
   for (const part of parts)
     for (const test of conjunctsOf(part)) {
-      const keys = test.kind === 'exists' && isOneList(test) && !isHoistable(test) ? relatedKeysOf(test) : undefined;
-      if (keys !== undefined) return { test: test as Exists, others: parts.filter((each) => each !== part), keys };
+      if (test.kind !== 'exists' || !isOneList(test) || isHoistable(test)) continue;
+      const keys = relatedKeysOf(test);
+      if (keys !== undefined) return { test, others: parts.filter((each) => each !== part), keys };
     }
   return undefined;
 }
 
 function relatedKeysOf(test: Exists): RelatedKeys | undefined {
   const { key, target, condition, source } = test;
-  if (key.kind !== 'column' || key.source.id !== RECORD.id) return undefined;
+  // All rows of the table are known, and many.
+  if (key.kind !== 'column' || key.source.id !== RECORD.id || condition.kind === 'const') return undefined;
   const within = nodesOf(condition).flatMap((node) => (node.kind === 'exists' ? [node.target.table] : []));
   const tested = conjunctsOf(condition).flatMap((item) => (item.kind === 'test' ? columnsOf(item) : []));
   const own = tested.filter((column) => column.source.id === source.id).map(({ column }) => column);

@@ -18,6 +18,7 @@ const RULES = {
   unlabelled: 'any(@record.labels as l, l.name matches "nothing")',
   frequent: 'any(@record.labels as l, l.name matches "label")',
   sized: '@record.size < 40',
+  every: 'any(@record.labels as l, l.name matches "rare" or true)',
   filed: '@record.folder.rank > 997',
   filed_and_open: '@record.folder.rank > 997 and @record.open',
   filed_or_own: '@record.folder.rank > 997 or @record.owner = @request.auth.id',
@@ -25,7 +26,7 @@ const RULES = {
 };
 type Name = keyof typeof RULES;
 const NAMES = Object.keys(RULES) as Name[];
-const KEYED = NAMES.filter((name) => name !== 'sized');
+const KEYED = NAMES.filter((name) => name !== 'sized' && name !== 'every');
 
 const SCHEMA = `
 roles: [member]
