@@ -138,6 +138,13 @@ export class Permit {
     return first.find((id) => others.every((ids) => ids.includes(id)));
   }
 
+  /** The values that every permitted record has, by the names of its members: one rule, or all, require them. */
+  get facts(): Row {
+    const [first = {}, ...others] = this.verdict === 'depends' ? this.rules.map(({ residual }) => residual.facts) : [];
+    const isShared = ([name, value]: [string, unknown]): boolean => others.every((facts) => facts[name] === value);
+    return others.length === 0 ? first : Object.fromEntries(Object.entries(first).filter(isShared));
+  }
+
   get update(): UpdatePermit {
     return new UpdatePermit(this);
   }

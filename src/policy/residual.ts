@@ -154,6 +154,11 @@ class BoundResidual implements Residual {
     return this.#where({ alias, next, inUnion: true });
   }
 
+  get facts(): Row {
+    const facts = this.#cached.facts()(this.values);
+    return Object.fromEntries(facts.map(({ column, value }) => [column.name, value]));
+  }
+
   pinned(column: string): readonly string[] {
     return this.#cached
       .facts()(this.values)
@@ -225,6 +230,7 @@ function constantResidual(value: boolean): Residual {
     readsAny: () => false,
     placed: () => residual,
     within: () => residual,
+    facts: {},
     pinned: () => [],
     branches: () => undefined,
     relatedKeys: undefined,

@@ -516,6 +516,8 @@ export interface Residual {
    * null is absent. Equal to this residual for those records, and for no others.
    */
   given(facts: Row): Residual;
+  /** The values that every record has which this allows (for an update, the stored one), by the names of its members. */
+  readonly facts: Row;
   /** Every record that this allows (for an update, the stored one) has each of these ids in this belongs_to column. */
   pinned(column: string): readonly string[];
   /**

@@ -182,10 +182,10 @@ export function keysetOf(
   return new Keyset([...keys, ...idKeys(row, at >= 0 && sorts[at]!.descending)], settled);
 }
 
-/** The first sorts that order nothing, because all rows have the values of the facts. */
-export function settledSorts(sorts: readonly Sorting[], facts: Facts): number {
+/** The first sorts that order nothing, because all rows have the values of the facts, and none hides the member. */
+export function settledSorts(sorts: readonly Sorting[], facts: Facts, isHidden: (member: string) => boolean): number {
   const isOpen = ({ path: { steps, field } }: Sorting): boolean =>
-    steps.length > 0 || field === undefined || !Object.hasOwn(facts, field.name);
+    steps.length > 0 || field === undefined || !Object.hasOwn(facts, field.name) || isHidden(memberOf(field));
   const first = sorts.findIndex(isOpen);
   return first < 0 ? sorts.length : first;
 }
