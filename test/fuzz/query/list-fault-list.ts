@@ -57,7 +57,7 @@ export const LIST_FAULTS: readonly Fault[] = [
   ),
   fault(FIRST_IDS, 'branches begin again on every page', /\.\.\.of, \.\.\.after, /, '...of, '),
   fault(PLANNER, 'ranges end one record early', /(const length = RANGE_LENGTHS.*) \?\? most;/, '$1! - 1;'),
-  fault(FIRST_IDS, 'a walk that ends early is enough', /FROM "walked"\) < \$\{walk\.most\}/, 'FROM "walked") < 1'),
+  fault(FIRST_IDS, 'a walk that ends early is enough', /(FROM \$\{ident\(name\)\}\)) < \$\{walk\.most\}/, '$1 < 1'),
   fault(FIRST_IDS, 'a walk does not obey the filters', /: \[\.\.\.conditions, \.\.\.permitted\]/, ': permitted'),
   fault(
     FIRST_IDS,
