@@ -73,13 +73,13 @@ export function walkedIds(walk: WalkedRows | undefined, parts: readonly Sql[], k
     const key = ident(walk.key);
     const isShort = (name: string): Sql => sql`(SELECT count(*) FROM ${ident(name)}) < ${walk.most}`;
     lists.push(sql`"walked" AS MATERIALIZED (${walkedRows(walk)})`);
-    read.push(sql`SELECT ${key} FROM "walked"`);
+    read.push(sql`SELECT ${key} AS id FROM "walked"`);
     conditions.push(isShort('walked'));
     if (walk.further !== undefined) {
       lists.push(sql`"further" AS MATERIALIZED (
          SELECT t.* FROM (${walkedRows(furtherWalk(walk, walk.further))}) AS t
           WHERE ${isShort('walked')} AND (SELECT count(*) FROM "walked") >= ${walk.most} * ${NEARLY_FULL})`);
-      read.push(sql`SELECT ${key} FROM "further"`);
+      read.push(sql`SELECT ${key} AS id FROM "further"`);
       conditions.push(isShort('further'));
     }
   }

@@ -28,6 +28,9 @@ type Name = keyof typeof RULES;
 const NAMES = Object.keys(RULES) as Name[];
 const KEYED = NAMES.filter((name) => name !== 'sized' && name !== 'every');
 
+/** The key has another name in one table. */
+const idOf = (name: Name): string => (name === 'filed' ? 'no' : 'id');
+
 const SCHEMA = `
 roles: [member]
 register: { roles: [member] }
@@ -40,7 +43,7 @@ collections:
     access: { view: true }
 ${NAMES.map(
   (name) => `
-  ${name}:
+  ${name}:${idOf(name) === 'id' ? '' : `\n    id: { type: uuid, column: ${idOf(name)} }`}
     fields: { open: { type: bool }, size: { type: int }, due: { type: int, index: true } }
     relations:
       labels: { kind: many_to_many, collection: labels }
@@ -60,7 +63,7 @@ function fillings(me: string): readonly string[] {
   const folders = `INSERT INTO folders (id, created_at, updated_at, rank)
     SELECT ${raised('2', 'n')}, now(), now(), n % 1000 FROM generate_series(1, 3000) AS n`;
   const cards = NAMES.flatMap((name) => [
-    `INSERT INTO ${name} (id, created_at, updated_at, open, size, due, folder_id, owner_id)
+    `INSERT INTO ${name} (${idOf(name)}, created_at, updated_at, open, size, due, folder_id, owner_id)
      SELECT ${raised('3', 'n')}, now(), now(), n % 400 = 0, n * 119 % 400, n % 50, ${raised('2', '1 + n % 3000')},
             CASE WHEN n % 1000 = 0 THEN '${me}'::uuid END
        FROM generate_series(1, ${CARDS}) AS n`,
