@@ -214,13 +214,13 @@ class Evaluation {
     const at = this.#walk(path, variables);
     if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
     if (isNullList(at, path)) return { value: undefined, absent: nullOf(this.#text(path.span)), parts: [] };
-    const { rows, goesOn } = this.#elements(at, path);
+    const { rows, next } = this.#elements(at, path);
     if (path.relation.kind === 'ancestors' && rows.length === 0) return { value: undefined, absent: NOBODY, parts: [] };
     const elements = rows.map((row) => ({
       ...this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })),
       element: `${path.relation.name} ${own(row, 'id') ?? JSON.stringify(own(row, ELEMENT_VALUE))}`,
     }));
-    const parts = goesOn ? [...elements, unknownBeyond(this.#text(path.span))] : elements;
+    const parts = next ? [...elements, unknownBeyond(this.#text(path.span))] : elements;
     const kind = quantifier === 'all' ? 'and' : 'or';
     const value = kleene(kind, parts);
     const asked = value === (kind === 'or') ? { parts, decidedByOne: true as const } : { parts };
@@ -240,13 +240,11 @@ class Evaluation {
   #elements({ row, isWritten }: BoundRow, { from, relation }: ToManyPath): AncestorRows {
     const { related } = this.#situation;
     if (relation.kind === 'ancestors') return ancestorsOf(relation, related, own(row, 'id'));
-    if (relation.kind === 'elements')
-      return { rows: elementRows(String(own(row, relation.field.name))), goesOn: false };
-    if (!isWritten || relation.kind === 'has_many')
-      return { rows: related.many(from, relation.name, idOfRow(row)), goesOn: false };
+    if (relation.kind === 'elements') return { rows: elementRows(String(own(row, relation.field.name))) };
+    if (!isWritten || relation.kind === 'has_many') return { rows: related.many(from, relation.name, idOfRow(row)) };
     const members = (own(row, relation.name) ?? []) as readonly string[];
     const rows = members.map((id) => related.one(relation.collection, id)).filter((member) => member !== undefined);
-    return { rows, goesOn: false };
+    return { rows };
   }
 
   // -------------------------------------------------------------- values
@@ -304,9 +302,9 @@ class Evaluation {
     const meets = (row: Row): boolean =>
       this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })).value === true;
     if (isNullList(at, path)) return { absent: nullOf(this.#text(path.span)) };
-    const { rows, goesOn } = this.#elements(at, path);
+    const { rows, next } = this.#elements(at, path);
     if (path.relation.kind === 'ancestors' && rows.length === 0) return { absent: NOBODY };
-    if (goesOn) return { absent: beyondOf(this.#text(path.span)) };
+    if (next) return { absent: beyondOf(this.#text(path.span)) };
     return { value: rows.filter(meets).length };
   }
 

@@ -40,20 +40,19 @@ export const elementRows = (list: string): readonly Row[] =>
 /** The rows of a count. Undefined: there are more ancestors than count. */
 export function countedOf(exists: Exists, related: Related, key: unknown): readonly Row[] | undefined {
   if (exists.relation.kind !== 'ancestors') return manyOf(exists, related, key);
-  const { rows, goesOn: isCut } = ancestorsOf(exists.relation, related, key);
-  return isCut ? undefined : rows;
+  const { rows, next } = ancestorsOf(exists.relation, related, key);
+  return next ? undefined : rows;
 }
 
 /** True if there are more ancestors than count. */
 export function goesOn({ relation }: Exists, related: Related, key: unknown): boolean {
-  return relation.kind === 'ancestors' && ancestorsOf(relation, related, key).goesOn;
+  return relation.kind === 'ancestors' && ancestorsOf(relation, related, key).next !== undefined;
 }
 
 export interface AncestorRows {
   readonly rows: readonly Row[];
-  /** The record after the last that counts, if there is one. */
+  /** The record after the last that counts. */
   readonly next?: Row;
-  readonly goesOn: boolean;
 }
 
 /** The record `first` and its ancestors, up to the last that counts or to a record that repeats. */
@@ -63,12 +62,12 @@ export function ancestorsOf({ collection, via }: AncestorRelation, related: Rela
   for (let id = first; id != null && !met.has(id); ) {
     const row = related.one(collection, id as string);
     if (row === undefined) break;
-    if (rows.length === MOST_ANCESTORS) return { rows, next: row, goesOn: true };
+    if (rows.length === MOST_ANCESTORS) return { rows, next: row };
     rows.push(row);
     met.add(id);
     id = own(row, via.name);
   }
-  return { rows, goesOn: false };
+  return { rows };
 }
 
 export const isToOne = ({ relation }: Exists): boolean => relation.kind === 'belongs_to' || relation.kind === 'has_one';

@@ -518,7 +518,7 @@ export const FAULTS: readonly Fault[] = [
     /return beyond \? count : \{ \.\.\.count, beyond: true \}/,
     'return count',
   ),
-  fault(DECISION, 'ancestors are counted as far as they are known', /return isCut \? undefined : rows/, 'return rows'),
+  fault(DECISION, 'ancestors are counted as far as they are known', /return next \? undefined : rows/, 'return rows'),
   fault(WHERE, 'ancestors are counted as far as they are known in SQL', / HAVING \$\{isWhole\}/, ''),
   fault(
     JAVASCRIPT,
@@ -571,7 +571,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     EXPLAIN,
     'ancestors: the explanation ends with the last',
-    /goesOn \? \[\.\.\.elements, /,
+    /next \? \[\.\.\.elements, /,
     'false ? [...elements, ',
   ),
   fault(
