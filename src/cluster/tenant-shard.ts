@@ -54,13 +54,11 @@ export class TenantShard {
       return shard?.name ?? table;
     });
     if (!isWhole || ids.size === 0) return undefined;
-    const placed = sql`
-      SELECT (count(*) = ${raw(String(ids.size))})::int
-        FROM pg_dist_placement JOIN pg_dist_local_group USING (groupid)
-       WHERE shardid IN (${join(
-         [...ids].map((id) => raw(String(id))),
-         ', ',
-       )})`;
-    return sql`SELECT * FROM (${here}) AS here WHERE 1 / (${placed}) = 1`;
+    const placed = [...ids].map(
+      (id) => sql`EXISTS (
+        SELECT 1 FROM pg_dist_placement AS p WHERE p.shardid = ${raw(String(id))} AND p.groupid = l.groupid)`,
+    );
+    const areHere = sql`SELECT (${join(placed, ' AND ')})::int FROM pg_dist_local_group AS l`;
+    return sql`SELECT * FROM (${here}) AS here WHERE 1 / (${areHere}) = 1`;
   }
 }

@@ -14,6 +14,8 @@ const shard = new TenantShard(
     [LONG, 102_011],
   ]),
 );
+const placed = (id: number) =>
+  `EXISTS ( SELECT 1 FROM pg_dist_placement AS p WHERE p.shardid = ${id} AND p.groupid = l.groupid)`;
 const ofTeam = (table: string, other: string) => sql`
   SELECT t.id, (SELECT u.email FROM ${tableIdent(other)} AS u WHERE u.id = t.owner_id)
     FROM ${tableIdent(table)} AS t
@@ -24,8 +26,8 @@ test('a statement names the shards of its tables, and asks in the same snapshot 
   const here = shard.statement(asked)!;
   expect(here.text.replaceAll(/\s+/g, ' ')).toBe(
     'SELECT * FROM ( SELECT t.id, (SELECT u.email FROM "users_102010" AS u WHERE u.id = t.owner_id) FROM "documents_102008" AS t ' +
-      `WHERE t.team_id = $1::uuid AND t.title <> '"documents"') AS here WHERE 1 / ( SELECT (count(*) = 2)::int ` +
-      'FROM pg_dist_placement JOIN pg_dist_local_group USING (groupid) WHERE shardid IN (102010, 102008)) = 1',
+      `WHERE t.team_id = $1::uuid AND t.title <> '"documents"') AS here WHERE 1 / (SELECT (${placed(102_010)} AND ${placed(102_008)})::int ` +
+      `FROM pg_dist_local_group AS l) = 1`,
   );
   expect(here.values).toEqual([TEAM]);
   expect(asked.text).toContain('FROM "documents" AS t');
