@@ -98,7 +98,7 @@ export class Permit {
     return all;
   }
 
-  /** The keys of related rows of which nobody knows how many there are. */
+  /** The keys that related rows give, in an unknown number. */
   get relatedKeys(): RelatedKeys | undefined {
     return this.rules.length === 1 ? this.rules[0]!.residual.relatedKeys : undefined;
   }

@@ -526,7 +526,7 @@ export interface Residual {
    * has none.
    */
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;
-  /** The keys of the first related rows of which statistics do not tell how many there are. */
+  /** The keys that related rows of the first such test give, in an unknown number. */
   readonly relatedKeys: RelatedKeys | undefined;
   /** The `branches` of the parts that do not require these keys; none: all records require them. */
   branchesBesideKeys(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;

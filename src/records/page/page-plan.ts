@@ -124,14 +124,13 @@ export interface PageValues extends AnsweredPermits {
 export function boundList(store: Store, access: AccessContext, request: ListRequest): BoundList {
   const { collection } = access;
   const { exact = [], filter } = request;
-  const visibility = visibilityOf(access);
 
   // The exact filters of the record's own members become one, `a = $0 and b = $1`
   const own = exact.filter((each): each is MemberValue => !isRelated(each));
   const named = own.length === exact.length ? NO_RELATED_FILTERS : exact.filter(isRelated);
   const place = { catalog: store.schema, collection: collection.name };
   const given = [...(own.length === 0 ? [] : [equalityFilter(own, place)]), ...(filter === undefined ? [] : [filter])];
-  const asked = given.map((each) => each.asked(access, visibility));
+  const asked = given.map((each) => each.asked(access, visibilityOf(access)));
 
   // A link that the filter of a query requires is the exact filter of its relation
   const link = filter && asked.at(-1)!.link;
@@ -145,7 +144,8 @@ export function boundList(store: Store, access: AccessContext, request: ListRequ
   const permit = listed.given(store.isCluster ? { ...facts, ...tenantFact(access, tenant) } : facts);
   const isOpen = listed.verdict === 'allow' && named.length === 0 && asked.every((each) => each.isOpen);
   // A member that some records hide has no value there, so that it orders them
-  const isHidden = (member: string): boolean => maskOf({ visibility }, collection.name, member) !== undefined;
+  const isHidden = (member: string): boolean =>
+    maskOf({ visibility: visibilityOf(access) }, collection.name, member) !== undefined;
   const settled = request.sort === undefined ? 0 : settledSorts(request.sort, { ...facts, ...permit.facts }, isHidden);
   return { request, filters, related, permit, isOpen, tenant, settled };
 }

@@ -162,10 +162,17 @@ export class PagePlanner {
     // PostgreSQL knows nothing of the first values of an order that no index has as a whole.
     const hasFirstValues = order?.isFirstPage === true && !order.isWhole;
     const isChosen = branches !== undefined || isServed || isPart || hasFirstValues || search.opaque !== undefined;
-    const besideKeys = search.relatedKeys && permit.branchesBesideKeys('t', indexed);
     const ways = isById ? { branches } : { branches: undefined, unordered: branches };
     const chosen = isChosen
-      ? this.#chooses({ ...search, ...ways, besideKeys, table, indexed, isIndexed: this.isIndexed, isOpen })
+      ? this.#chooses({
+          ...search,
+          ...ways,
+          besideKeys: search.relatedKeys && permit.branchesBesideKeys('t', indexed),
+          table,
+          indexed,
+          isIndexed: this.isIndexed,
+          isOpen,
+        })
       : undefined;
     const way = chosen && wayOf(chosen, search);
     const statistics = this.#statisticsOf(table);

@@ -89,7 +89,7 @@ export interface PageQuestion {
   readonly lookUps: readonly LookUp[];
   /** The look-ups that no list of keys replaces in a statement that reads all records. Default: all. */
   readonly unlisted?: readonly LookUp[] | undefined;
-  /** Keys of related rows in the rule of which nobody knows how many there are. */
+  /** The keys that related rows of the rule give, in an unknown number. */
   readonly relatedKeys?: RelatedKeys | undefined;
   /** The branches of the records that the rule permits without these keys; undefined: some have no index. */
   readonly besideKeys?: readonly Branch[] | undefined;

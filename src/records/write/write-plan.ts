@@ -76,7 +76,7 @@ export class WritePlan {
   /** The rules of a create read the record and the request alone: `isPermitted` decides, before `statement` inserts. */
   readonly isDecidedHere: boolean;
   readonly written: SqlForm<WriteValues>;
-  /** The characters of both. */
+  /** The characters of all of them. */
   readonly text: number;
 
   /** @param asked of the shape, of whose values none is used */
@@ -118,7 +118,8 @@ export class WritePlan {
     this.decided = forms.decided;
     this.isDecidedHere = forms.isDecidedHere === true;
     this.written = new SqlForm(view.statement(id));
-    this.text = this.statement.text.length + this.written.text.length + (this.decided?.decision.text.length ?? 0);
+    const all = [this.statement, this.written, this.decided?.decision, this.decided?.statement];
+    this.text = all.reduce((sum, form) => sum + (form?.text.length ?? 0), 0);
   }
 }
 
