@@ -1,6 +1,6 @@
 /** `bylaw test`: policy tests in YAML, decided by the predicates of the rules and by a database in memory. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, watch, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
 import type { Database } from '../database/contract.ts';
@@ -36,6 +36,7 @@ import { type RunOptions, runTests } from '../workbench/test/run-tests.ts';
 import { chosenTests } from './support/chosen-tests.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { policyTestsIn } from './support/policy-test-files.ts';
+import { watchFolder } from './support/watch-folder.ts';
 import { requireSchema } from './support/workspace.ts';
 
 export const command: Command = {
@@ -269,7 +270,7 @@ function runOnSaves(args: Arguments, io: Io, db: Database): Promise<never> {
   };
   let running = Promise.resolve();
   for (const watched of new Set([folder, ...args.positionals.map((file) => dirname(resolve(io.cwd, file)))])) {
-    watch(watched, (_event, name) => {
+    watchFolder(watched, {}, (_event, name) => {
       if (isWaiting || !/\.ya?ml$/.test(basename(name ?? ''))) return;
       isWaiting = true;
       running = running.then(again);

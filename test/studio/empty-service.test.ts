@@ -122,7 +122,7 @@ function inBrowser(service: TestService): void {
       await studio.page.evaluate('globalThis.isOld = true');
       await studio.visit('/studio/who', '.who td');
       await untilStreams(0);
-      await studio.page.evaluate('history.back()');
+      await studio.page.evaluate('void setTimeout(() => history.back())');
       await studio.page.until(
         `location.pathname !== '/studio/who' && document.querySelector('.grid .rows .row') !== null && globalThis.isOld === undefined`,
       );

@@ -67,18 +67,20 @@ async function develop(development: Development): Promise<number> {
   const setup = new SetupOffer();
   const workshop = new DevWorkshop();
   await requireFreePort(config);
+  let session: DevSession | undefined;
+  // A folder that cannot be watched ends the command before anything is created.
+  const unwatch = watchFile(
+    resolve(io.cwd, config.schema),
+    (since) => session?.reload(since),
+    (error) => logger.error({ error: error.message }, 'the folder of the schema cannot be watched any more'),
+  );
   announceFirstStart(config, io, (message) => logger.info(message));
   const db = await openConfiguredDatabase(config, io.cwd);
   const { service, migration } = await orClose(db, start(development, db, { log, setup, workshop }));
   const folder = resolve(io.cwd, config.data);
   const closeSocket = db.kind === 'embedded' ? await openSocket(folder, service, io) : undefined;
-  const session = new DevSession({ file: config.schema, schema, text, service, migration, hasSeed, log: logger, io });
+  session = new DevSession({ file: config.schema, schema, text, service, migration, hasSeed, log: logger, io });
   workshop.follow(session);
-  const unwatch = watchFile(
-    resolve(io.cwd, config.schema),
-    (since) => session.reload(since),
-    (error) => logger.error({ error: error.message }, 'the folder of the schema cannot be watched any more'),
-  );
   session.reload(performance.now());
   await reportRefuted(schema, logger);
   // INVARIANT: a signal that follows the line below stops the service in order.

@@ -1,6 +1,6 @@
 /** Reports changes of a file that is saved in place or by a rename over it. */
-import { watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { watchFolder } from '../support/watch-folder.ts';
 
 /** Milliseconds. An editor writes a file in several steps; the last one counts. */
 const DEBOUNCE_MS = 10;
@@ -8,7 +8,7 @@ const DEBOUNCE_MS = 10;
 /**
  * Watches the folder: a watch on the file itself would follow the file that a rename replaces.
  * `onChange` gets the time of the first event (`performance.now()`). → a function that ends the watch.
- * Throws if the folder cannot be watched.
+ * Throws ConfigError if the folder cannot be watched.
  */
 export function watchFile(
   path: string,
@@ -18,7 +18,7 @@ export function watchFile(
   const name = basename(path);
   let timer: NodeJS.Timeout | undefined;
   let since: number | undefined;
-  const watcher = watch(dirname(path), { persistent: false }, (_event, changed) => {
+  const watcher = watchFolder(dirname(path), { persistent: false }, (_event, changed) => {
     // Some systems do not name the file.
     if (changed !== null && changed !== name) return;
     since ??= performance.now();
