@@ -10,6 +10,7 @@ import {
   type WriteTarget,
 } from '../database/contract.ts';
 import { ServerLanes } from '../database/lanes/server-lanes.ts';
+import { TogetherError } from '../database/pg-internals.ts';
 import { readServerUrl } from '../database/server-url.ts';
 import {
   isConnectionLoss,
@@ -127,12 +128,13 @@ export class WorkerNode {
     this.#provenAt = isWorker ? performance.now() : Number.NEGATIVE_INFINITY;
   }
 
-  /** The same node, which answers reads from the shards of a tenant. */
+  /** The same node, which reads from the shards of a tenant. */
   at(shard: TenantShard): StatementTaker {
     return {
       rows: (statement, options) => this.rows(statement, options, shard),
       run: (statement) => this.run(statement),
       write: (statement, target) => this.write(statement, target),
+      writeDecided: this.#writeDecided(shard),
     };
   }
 
@@ -157,15 +159,33 @@ export class WorkerNode {
     mustNotHoldConnection();
     // Turns are taken at the coordinator.
     if (target?.first !== undefined) return this.#coordinator.write(statement, target);
-    const answer = await retried(() => this.#writeHere(statement));
-    return answer ?? this.#coordinator.write(statement, target);
+    const [rows] = (await retried(() => this.#writeHere([statement]))) ?? [];
+    return rows ?? this.#coordinator.write(statement, target);
   }
+
+  readonly #writeDecided =
+    (shard: TenantShard): NonNullable<StatementTaker['writeDecided']> =>
+    async (decision, statement) => {
+      mustNotHoldConnection();
+      const decides = shard.statement(decision);
+      // Citus may decide in another session, whose settings the statement does not see.
+      if (decides === undefined) return undefined;
+      const both = await retried(() => this.#writeHere([decides, statement], () => shard.leaveToCitus(decision)));
+      return both && [both[0]!, both[1]!];
+    };
 
   close(): Promise<void> {
     return this.#lanes.close();
   }
 
-  async #writeHere(statement: Sql): Promise<readonly Cells[] | undefined> {
+  /**
+   * Sends them as one transaction. Undefined: nothing was written, and the coordinator is to be asked.
+   * @param onElsewhere the shard that a statement names is not here
+   */
+  async #writeHere(
+    statements: readonly Sql[],
+    onElsewhere?: () => void,
+  ): Promise<readonly (readonly Cells[])[] | undefined> {
     const lease = await this.#lanes.lease().catch((error: unknown) => {
       if (error instanceof QueueFull) throw error;
       this.#noteLoss(error);
@@ -173,10 +193,12 @@ export class WorkerNode {
     if (lease === undefined) return undefined;
     let failure: unknown;
     try {
-      return (await lease.send(statement)).rows;
-    } catch (error) {
+      return (await lease.sendTogether(statements)).map(({ rows }) => rows);
+    } catch (together) {
+      const error = together instanceof TogetherError ? together.cause : together;
       failure = error;
       this.#noteLoss(error);
+      if (isElsewhere(error)) onElsewhere?.();
       if (toStoreError(error) instanceof StoreError || isTransient(error)) throw error;
       if (mayBeCommitted(error, true)) throw new StoreError('unavailable', error);
       return undefined;

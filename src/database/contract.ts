@@ -1,7 +1,4 @@
-/**
- * A database, as the other rooms see it; the embedded database and PostgreSQL behave alike. Rows are arrays of the text
- * that PostgreSQL sent.
- */
+/** A database, as the other rooms see it; the embedded database and PostgreSQL behave alike. */
 import type { Sql } from '../sql.ts';
 
 /** Values as PostgreSQL printed them (text format), or null. */
@@ -100,7 +97,7 @@ export function deliver(
   for (const each of subscriptions) if (each.channel === channel) each.onMessage(payload);
 }
 
-export type StatementTaker = Pick<Database, 'rows' | 'run' | 'write'>;
+export type StatementTaker = Pick<Database, 'rows' | 'run' | 'write' | 'writeDecided'>;
 
 export interface Database extends Reader {
   /**
@@ -123,6 +120,8 @@ export interface Database extends Reader {
    * them.
    */
   write(statement: Sql, target?: WriteTarget): Promise<readonly Cells[]>;
+  /** The rows of a SELECT that decides, and of a statement that writes, in one transaction. Undefined: neither had an effect. */
+  writeDecided?(decision: Sql, statement: Sql): Promise<readonly [readonly Cells[], readonly Cells[]] | undefined>;
   /** From now on, each write to these tables gets its own transaction. */
   separateWritesTo?(tables: readonly string[]): void;
   /**

@@ -216,6 +216,14 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     VALUES (${uuid(randomUUID())}, ${param('text', randomUUID())}, 'a title', 'draft', ${uuid(team)}, ${uuid(user)})
     RETURNING id`;
   const count = (team: string) => sql`SELECT count(*) FROM ${tableIdent('documents')} WHERE team_id = ${uuid(team)}`;
+  const titleOf = async (team: string) =>
+    (await direct.db.rows(sql`SELECT title FROM ${tableIdent('documents')} WHERE team_id = ${uuid(team)}`))[0]![0];
+  const moveShard = async (team: string, from: CitusNode, to: CitusNode) =>
+    cluster.coordinator.query(
+      `SELECT citus_move_shard_placement(get_shard_id_for_distribution_column($4::regclass, $1::uuid),
+                                         '127.0.0.1', $2::int, '127.0.0.1', $3::int, 'block_writes')`,
+      [team, from.port, to.port, `${await schemaOf(direct.db)}.documents`],
+    );
   const portOf = async (node: StatementTaker) => Number((await node.rows(raw('SELECT inet_server_port()')))[0]![0]);
 
   beforeAll(async () => {
@@ -255,6 +263,23 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     expect(here).toMatch(/FROM "documents_\d+" WHERE/);
   });
 
+  test('a node decides and writes in one transaction, and does neither once the shard has moved', async () => {
+    const [from, to] = cluster.workers as [CitusNode, CitusNode];
+    const team = await teamAt(from);
+    await direct.db.write(insertion(team));
+    const node = direct.db.nodeFor!('documents', team)!;
+    const decision = sql`
+      SELECT set_config('bylaw.judged', title, true) FROM ${tableIdent('documents')} WHERE team_id = ${uuid(team)}`;
+    const update = sql`
+      UPDATE documents SET title = title || '!' WHERE team_id = ${uuid(team)} AND title = current_setting('bylaw.judged', true)
+      RETURNING title`;
+    expect(await node.writeDecided!(decision, update)).toEqual([[['a title']], [['a title!']]]);
+    await moveShard(team, from, to);
+    expect(await node.writeDecided!(decision, update)).toBeUndefined();
+    expect(await titleOf(team)).toBe('a title!');
+    expect(await node.writeDecided!(decision, update)).toBeUndefined();
+  });
+
   test('a table that is not distributed has no node, and another text than an id has none', () => {
     const { nodeFor } = direct.db;
     expect(nodeFor!('teams', randomUUID())).toBeUndefined();
@@ -266,11 +291,7 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     const team = await teamAt(from);
     const former = direct.db.nodeFor!('documents', team)!;
     await former.write(insertion(team));
-    await cluster.coordinator.query(
-      `SELECT citus_move_shard_placement(get_shard_id_for_distribution_column($4::regclass, $1::uuid),
-                                         '127.0.0.1', $2::int, '127.0.0.1', $3::int, 'block_writes')`,
-      [team, from.port, to.port, `${await schemaOf(direct.db)}.documents`],
-    );
+    await moveShard(team, from, to);
     await former.write(insertion(team));
     expect(await former.rows(count(team))).toEqual([['2']]);
     await until(

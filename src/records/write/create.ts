@@ -32,7 +32,7 @@ import { insertOwned, type OwnedRow } from './owners-changes.ts';
 import { recordingHistory } from './row-history.ts';
 import { createdRow, newRecord } from './row-in-process.ts';
 import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
-import { writeDecided, writePlanOf } from './write-plan.ts';
+import { createDecided, writePlanOf } from './write-plan.ts';
 import { insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
@@ -159,7 +159,7 @@ async function createInOneStatement(
   if (plan.decided !== undefined && turn !== undefined) return undefined;
   const sent = { id, isNew: true, turn };
   const cells = plan.decided
-    ? await writeDecided(writer, plan.decided, known, sent)
+    ? await createDecided(writer, plan.decided, known, sent)
     : (await sendWrite(writer, plan.statement.fill(known), sent))[0];
   return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
 }

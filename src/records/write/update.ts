@@ -16,15 +16,8 @@ import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type I
 import { changedSince, LockedUpdate } from './locked-row.ts';
 import { placedForUpdate, setsPlace, takeTurn, turnOf, withMadeReferences } from './locks/value-locks.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
-import {
-  acceptedCounts,
-  readWritten,
-  type StatementWriter,
-  sendWrite,
-  statementWriter,
-  writtenOf,
-} from './single-statement.ts';
-import { type WritePlan, type WriteValues, writeDecided, writePlanOf } from './write-plan.ts';
+import { acceptedCounts, readWritten, type StatementWriter, statementWriter, writtenOf } from './single-statement.ts';
+import { updateDecided, type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
 
 export interface UpdateRequest {
@@ -120,13 +113,7 @@ async function updateUnlocked(
 ): Promise<WrittenAnswer | undefined> {
   const { id, relations } = change;
   const { plan } = known;
-  const sent = { id, isNew: false, turn };
-  // Citus plans a statement that changes a record and reads others at each execution; a worker keeps the plans of these two.
-  const isAtNode = !('inTransaction' in writer.q) && writer.q !== writer.store.db;
-  const returned =
-    plan.decided && isAtNode
-      ? await writeDecided(writer, plan.decided, known, sent)
-      : (await sendWrite(writer, plan.statement.fill(known), sent))[0];
+  const returned = await updateDecided(writer, plan, known, { id, isNew: false, turn });
   if (returned === undefined) return undefined;
   const cells = plan.isExact ? returned : (await writer.q.rows(plan.written.fill(known)))[0]!;
   return writtenOf(writer, id, { view: plan.view, cells, relations });

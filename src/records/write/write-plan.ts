@@ -58,11 +58,9 @@ export interface WriteValues extends AnsweredPermits {
   readonly asked: AskedWrite;
 }
 
-/** Two statements, of which the first decides. */
+/** Two statements, of which the first decides: it returns a cell, and those that follow the cells of `statement`. */
 interface DecidedWrite {
-  /** Returns true if the write is allowed, then the count of changes of the stored record, and the cells that follow those of `statement`. */
   readonly decision: SqlForm<WriteValues>;
-  /** Writes the record if it has the one count that is asked for. */
   readonly statement: SqlForm<WriteValues>;
 }
 
@@ -71,7 +69,7 @@ export class WritePlan {
   /** The statement returns the record as it is after the write; otherwise `written` reads it. */
   readonly isExact: boolean;
   readonly statement: SqlForm<WriteValues>;
-  /** The same in two statements, on a cluster: a create has no other way, and an update takes it at the worker of its tenant. */
+  /** The same on a cluster: a create has no other way (`createDecided`), and an update takes it at the worker of its tenant (`updateDecided`). */
   readonly decided: DecidedWrite | undefined;
   /** The rules of a create read the record and the request alone: `isPermitted` decides, before `statement` inserts. */
   readonly isDecidedHere: boolean;
@@ -153,23 +151,25 @@ function updateForms({ reading, view, condition, isExact, ...of }: WriteParts, c
   // A value that a rule hides does not leave the database.
   const isDivided = store.isCluster && tenant !== undefined && view.record.masks(WRITTEN).length === 0;
   if (!isDivided || !consultsOthers || !isExact) return { statement };
-  const count = versionColumn(access.collection, STORED);
-  const judged = { ...update, conditions: [condition, count, ...view.decisions(WRITTEN, 'update')] };
-  const isJudged = hasCount(
-    access.collection,
-    placed((request) => request.counts[0]),
+  const count = sql`${versionColumn(access.collection, STORED)}::text`;
+  const judging = sql`set_config(${JUDGED}, CASE WHEN ${condition} THEN ${count} ELSE '' END, true)`;
+  const isJudged = sql`${count} = current_setting(${JUDGED}, true)`;
+  const decision = new SqlForm<WriteValues>(
+    updateJudgement(reading, { ...update, conditions: [judging, ...view.decisions(WRITTEN, 'update')] }),
   );
-  const written = { ...update, condition: isJudged, returning: view.storedColumns };
-  const decision = new SqlForm<WriteValues>(updateJudgement(reading, judged));
-  return { statement, decided: { decision, statement: new SqlForm(updateStatement(reading, written)) } };
+  const written = updateStatement(reading, { ...update, condition: isJudged, returning: view.storedColumns });
+  return { statement, decided: { decision, statement: new SqlForm(written) } };
 }
+
+/** A setting of the transaction: the count of changes of the record that was decided on; empty if the write is not allowed. */
+const JUDGED = raw("'bylaw.judged'");
 
 /** @param consultsOthers the condition reads other rows */
 function createForms({ reading, view, writing, condition, isExact }: WriteParts, consultsOthers: boolean): WriteForms {
   const returning = isExact ? view.columns : raw('1');
   if (!reading.store.isCluster)
     return { statement: new SqlForm(insertStatement(reading, { writing, condition, returning })) };
-  const conditions = [condition, raw('NULL'), ...view.decisions(WRITTEN, 'create')];
+  const conditions = [condition, ...view.decisions(WRITTEN, 'create')];
   // Citus takes no subquery in an INSERT; the elements of a list are one.
   const isPlain = conditions.every(({ text }) => !text.includes('(SELECT '));
   const isDecidedHere = !consultsOthers && isPlain && !view.rulesConsultOthers;
@@ -207,16 +207,33 @@ function writeShape({ collection }: AccessContext, asked: AskedWrite): string {
   ].join('|');
 }
 
-/** Undefined: it is not allowed, or the record has changed since the decision. */
-export async function writeDecided(
+/** Sends the statement if the first cell of the decision is true. Undefined: it is not. */
+export async function createDecided(
   writer: StatementWriter,
   { decision, statement }: DecidedWrite,
   known: WriteValues,
   sent: SentRecord,
 ): Promise<Cells | undefined> {
-  const [[isAllowed, count, ...decisions] = []] = await writer.q.rows(decision.fill(known));
+  const [[isAllowed, ...decisions] = []] = await writer.q.rows(decision.fill(known));
   if (isAllowed !== 't') return undefined;
-  const counted = count == null ? known.asked : { ...known.asked, counts: [count] };
-  const [cells] = await sendWrite(writer, statement.fill({ ...known, asked: counted }), sent);
+  const [cells] = await sendWrite(writer, statement.fill(known), sent);
+  return cells && [...cells, ...decisions];
+}
+
+/** Sends both as one transaction. Undefined: it is not allowed, or the record has changed since the decision. */
+export async function updateDecided(
+  writer: StatementWriter,
+  { statement, decided }: Pick<WritePlan, 'statement' | 'decided'>,
+  known: WriteValues,
+  sent: SentRecord,
+): Promise<Cells | undefined> {
+  const { store, access, q } = writer;
+  // Citus plans a statement that changes a record and reads others at each execution; a worker keeps the plans of these two.
+  const isDivided = decided !== undefined && 'writeDecided' in q && !store.reachesHistory(access.collection.name);
+  const both = isDivided
+    ? await q.writeDecided?.(decided.decision.fill(known), decided.statement.fill(known))
+    : undefined;
+  if (both === undefined) return (await sendWrite(writer, statement.fill(known), sent))[0];
+  const [[[, ...decisions] = []], [cells]] = both;
   return cells && [...cells, ...decisions];
 }

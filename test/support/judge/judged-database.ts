@@ -57,6 +57,9 @@ const judgedNode = (node: StatementTaker | undefined, assert: Assert): Statement
   node && {
     ...reader(node, assert),
     write: async (statement, target) => node.write(assert(statement), target),
+    ...(node.writeDecided && {
+      writeDecided: async (decision, statement) => node.writeDecided!(assert(decision), assert(statement)),
+    }),
   };
 
 class JudgedDatabase implements Database {
