@@ -218,6 +218,7 @@ function summarise({ run: { counts, seed }, shapes, found, seconds, doorCounts }
   console.log(`  of written records ${million(counts.writes)}`);
   const { writes, allowed } = doorCounts;
   console.log(`writes by the store ${writes}, in ${doorCounts.worlds} worlds, ${allowed} of them allowed`);
+  console.log(`too slow to answer  ${counts.slow}`);
   console.log(`unknown             ${((100 * counts.unknown) / Math.max(1, counts.decisions)).toFixed(1)} %`);
   console.log(`shapes met          ${met} of ${known}, and ${others} that are not on the list`);
   for (const shape of options.shapes ? missing : missing.slice(0, 20)) console.log(`  not met: ${shape}`);

@@ -22,6 +22,7 @@ const STATEMENT_TIMEOUT = '57014';
 export const isTimeout = (error: unknown): boolean =>
   (error as { readonly code?: unknown } | undefined)?.code === STATEMENT_TIMEOUT;
 
+/** Returns a finding whose error `isTimeout` if one condition alone takes too long for all rows, and the others agree. */
 export async function ask(
   database: Database,
   batch: Batch,
@@ -38,12 +39,14 @@ export async function ask(
       return { ...finding, backend, row: 0, expected: undefined, error, sql: condition };
     }
     // A condition fails the whole statement; sent alone, it shows itself.
+    let slow: Finding | undefined;
     for (const question of batch.questions) {
       const found = await ask(database, { ...batch, questions: [question] }, { compiler, backend });
-      if (found) return found;
+      if (isTimeout(found?.error)) slow = found;
+      else if (found) return found;
     }
-    // Together they took too long; each alone was compared.
-    if (isTimeout(error)) return undefined;
+    // Together they took too long; each other one was compared alone.
+    if (isTimeout(error)) return slow;
     throw new Error('a statement failed of which every part alone succeeds', { cause: error });
   }
 }

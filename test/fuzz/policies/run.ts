@@ -3,7 +3,7 @@ import type { Expr } from '../../../grammar/syntax.ts';
 import type { Action, PolicyRequest } from '../../../src/policy/types.ts';
 import type { Truth } from '../../oracle/interpret.ts';
 import { Random } from '../random.ts';
-import { ask, type Question } from './batch.ts';
+import { ask, isTimeout, type Question } from './batch.ts';
 import type { Compiler } from './compiler.ts';
 import {
   type Arena,
@@ -48,6 +48,8 @@ export interface Counts {
   /** The decisions about the record that a write makes. */
   writes: number;
   unknown: number;
+  /** Conditions that take PostgreSQL too long for all rows at once. */
+  slow: number;
   /** Allowed rows, by relations of which their policy requires one id. */
   pinned: number;
   readonly rejections: Map<string, number>;
@@ -61,6 +63,7 @@ export const noCounts = (): Counts => ({
   inEmbedded: 0,
   writes: 0,
   unknown: 0,
+  slow: 0,
   pinned: 0,
   rejections: new Map(),
 });
@@ -313,6 +316,11 @@ class Session {
     const { lane, run, random } = this.#parts;
     const batch = { from, questions: asked.map(({ question }) => question), asWhere: random.chance(0.2) };
     const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
+    // A condition that is slow for thousands of pairs of rows is right nevertheless.
+    if (isTimeout(finding?.error)) {
+      run.counts.slow++;
+      return undefined;
+    }
     if (finding) {
       const { expr } = asked.find(({ question }) => question.finding.text === finding.text)!;
       return this.#shrunk(expr, finding);
