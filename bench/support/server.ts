@@ -50,6 +50,6 @@ export function serveArguments({ schema, databaseUrl, data, checkout, isSource }
   // Tokens name it, and one token is for all that are compared.
   const flags = ['--schema', schema, '--data', data, '--port', '0', '--base-url', 'http://bench.localhost'];
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl];
-  const main = checkout === undefined ? builtMain() : resolve(checkout, 'dist/main.js');
-  return [isSource ? SOURCE : main, 'serve', ...flags, ...database];
+  const built = (): string => (checkout === undefined ? builtMain() : resolve(checkout, 'dist/main.js'));
+  return [isSource ? SOURCE : built(), 'serve', ...flags, ...database];
 }
