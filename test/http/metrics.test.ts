@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
+import { createMetrics } from '../../src/http/observe/metrics.ts';
 import { RequestDurations } from '../../src/http/observe/request-record.ts';
 
 const NAME = 'bylaw_http_request_duration_seconds';
@@ -44,4 +45,14 @@ test('the histogram counts by route, method and status, each bucket with those b
   ]);
   expect(lines).toContain(`${NAME}_count{method="GET",route="/api/:collection",status="404"} 1`);
   expect(lines).toContain(`${NAME}_count{method="HEAD",route="/api/:collection",status="200"} 1`);
+});
+
+test('the services of a process share its timer of the event loop, and have counts of their own', async () => {
+  const [one, other] = [createMetrics(), createMetrics()];
+  const name = 'nodejs_eventloop_lag_p99_seconds';
+  expect(one.registry.getSingleMetric(name)).toBe(other.registry.getSingleMetric(name));
+  expect(await other.read()).toContain(`# TYPE ${name} gauge`);
+  one.countTaken('posts');
+  expect(await one.read()).toContain('bylaw_dry_run_conflicts_total{collection="posts"} 1');
+  expect(await other.read()).not.toContain('collection="posts"');
 });

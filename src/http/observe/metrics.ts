@@ -1,6 +1,7 @@
 /** Prometheus metrics of this process. */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import type { FeedObserver } from '../../changes/feed-sender.ts';
+import { memoized } from '../../memoized.ts';
 import type { UnindexedUse } from '../../records/access-context.ts';
 import { feedMetrics } from './feed-metrics.ts';
 import { loadMetrics } from './load-metrics.ts';
@@ -25,10 +26,17 @@ export interface Metrics {
   readonly webhooks: { readonly onSent: (webhook: string, result: string) => void };
 }
 
+/** Each call starts a timer of 10 ms and an observer of collections, which nothing ends: all services of a process share them. */
+const processMetrics = memoized(() => {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return registry.getMetricsAsArray();
+});
+
 /** `readAll` collects the metrics of all workers. */
 export function createMetrics(readAll?: () => Promise<string>): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  for (const metric of processMetrics()) registry.registerMetric(metric as unknown as Metric);
   loadMetrics(registry);
   if (readAll !== undefined) answerPrimary(registry);
   const durations = new RequestDurations();
