@@ -33,7 +33,7 @@ export async function typeCheck(schema: Schema, use: string, flags: readonly str
       moduleResolution: 'bundler',
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.ts'] }));
-    const run = promisify(execFile)(process.execPath, [COMPILER, '-p', folder, ...flags]);
+    const run = promisify(execFile)(process.execPath, [COMPILER, '-p', folder, '--checkers', '1', ...flags]);
     const { stdout } = await run.catch((error: { stdout: string }) => error);
     return stdout;
   } finally {
