@@ -93,12 +93,13 @@ class Lease extends EventEmitter {
 async function isReset(thread: Worker): Promise<boolean> {
   for (const query of RESET) {
     const message = messageOf(query);
-    const answered = new Promise<EngineAnswer>((resolve) => {
-      thread.once('message', resolve);
-      thread.once('exit', () => resolve(new Error('the engine has ended')));
-    });
+    const { promise: answered, resolve } = Promise.withResolvers<EngineAnswer>();
+    const onExit = (): void => resolve(new Error('the engine has ended'));
+    thread.once('message', resolve);
+    thread.once('exit', onExit);
     thread.postMessage(message, [message.buffer]);
     const answer = await answered;
+    thread.off('exit', onExit);
     if (answer instanceof Error || answer[0] === ERROR) return false;
   }
   return true;
