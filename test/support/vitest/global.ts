@@ -1,6 +1,9 @@
-/** Starts a real PostgreSQL and an empty embedded database for the whole run; each suite has its own schema in the first, and its own copy of the second. */
+/**
+ * Starts a real PostgreSQL and finds an empty embedded database for the whole run; each suite has its own schema in the first, and
+ * its own copy of the second.
+ */
 import type { TestProject } from 'vitest/node';
-import { type EmptyDatabase, makeEmptyDatabase } from '../embedded/empty-database.ts';
+import { type EmptyDatabase, findEmptyDatabase } from '../embedded/empty-database.ts';
 import { startPostgres } from '../postgres.ts';
 
 declare module 'vitest' {
@@ -12,15 +15,15 @@ declare module 'vitest' {
 }
 
 export default async function start(project: TestProject): Promise<() => Promise<void>> {
-  const [postgres, { tar, folder, remove }] = await Promise.all([
+  const [postgres, empty] = await Promise.all([
     process.env.TEST_QUICK === undefined ? startPostgres() : undefined,
-    makeEmptyDatabase(),
+    findEmptyDatabase(),
   ]);
   if (process.argv.includes('distributed') && !process.env.TEST_CITUS_URL)
     console.error('no Citus cluster (TEST_CITUS_URL): suites of distributed collections run on partitions alone');
   project.provide('postgresUrl', postgres?.url ?? '');
-  project.provide('emptyDatabase', { tar, folder });
+  project.provide('emptyDatabase', empty);
   return async () => {
-    await Promise.all([postgres?.stop(), remove()]);
+    await postgres?.stop();
   };
 }
