@@ -10,6 +10,7 @@ import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { run } from '../support/process.ts';
 import { until } from '../support/until.ts';
+import { compileCache } from '../support/vitest/compile-cache.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-question-'));
@@ -55,6 +56,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     terminal = spawn('script', ['-qec', command, '/dev/null'], {
       env: {
         PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: compileCache(),
         NO_COLOR: '1',
         BYLAW_ADMIN_EMAIL: ADMIN.email,
         BYLAW_ADMIN_PASSWORD: ADMIN.password,

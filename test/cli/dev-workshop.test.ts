@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { dev, type Server } from '../support/process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-workshop-'));
@@ -27,6 +28,7 @@ let server: Server;
 let client: Client;
 beforeAll(async () => {
   writeFileSync(FILE, schema());
+  await fillDataFolder(join(folder, 'data'));
   const where = ['--schema', FILE, '--data', join(folder, 'data')];
   server = await dev(where, { BYLAW_ADMIN_EMAIL: ADMIN.email, BYLAW_ADMIN_PASSWORD: ADMIN.password });
   const { body } = await new Client(server.url).post('/api/auth/login', ADMIN);

@@ -15,6 +15,7 @@ import { MISSING_SETTINGS } from '../../src/database/server-url.ts';
 import { FolderInUse } from '../../src/folder-lock.ts';
 import { asCaller } from '../../src/queued-caller.ts';
 import { type Param, param, plannedParam, raw, sql, typedLiteral } from '../../src/sql.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from '../support/store-world.ts';
 
 const MEBIBYTE = 2 ** 20;
@@ -453,6 +454,7 @@ describe('the data folder of the embedded database', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'bylaw-store-'));
+    await fillDataFolder(folder);
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
   it('a folder keeps rows over a restart, and a second opener out', async () => {

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
 import { typescriptOf } from '../../src/describe/typescript.ts';
 import { parseSchema } from '../../src/schema/load.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { describeOnOne } from '../support/service.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -44,7 +45,7 @@ async function compileStrictly(files: readonly string[]): Promise<string> {
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
   const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-  const run = promisify(execFile)(process.execPath, [compiler, '-p', folder]);
+  const run = promisify(execFile)(process.execPath, [compiler, '-p', folder, '--checkers', '1']);
   return (await run.catch((error: { stdout: string }) => error)).stdout;
 }
 
@@ -74,6 +75,8 @@ test('the examples compile under strict', async () => {
 
 test.each(PAGES.slice(1))('the example %s prints its promised output', async (page) => {
   const source = sourceOf(page);
+  // The data folder of embedding.md.
+  await fillDataFolder(join(folder, 'embedded'));
   expect(promised(source).length).toBeGreaterThan(2);
   expect(inOneLine(await run(source, page.replace('.md', '.ts')))).toBe(promised(source).join(' '));
 });

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Browser } from '../support/browser/browser.ts';
 import { describeInBrowser } from '../support/browser/describe-in-browser.ts';
 import { Client } from '../support/client.ts';
+import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { dev, type Server } from '../support/process.ts';
 import { StudioPage } from './studio-browser.ts';
 
@@ -40,6 +41,7 @@ describeInBrowser('in Chromium, the studio of bylaw dev', () => {
   beforeAll(async () => {
     writeFileSync(file, SCHEMA);
     writeFileSync(join(folder, 'notes.policy.yaml'), TESTS);
+    await fillDataFolder(join(folder, 'data'));
     const where = ['--schema', file, '--data', join(folder, 'data')];
     server = await dev(where, { BYLAW_ADMIN_EMAIL: ADMIN.email, BYLAW_ADMIN_PASSWORD: ADMIN.password });
     const { body } = await new Client(server.url).post('/api/auth/login', ADMIN);

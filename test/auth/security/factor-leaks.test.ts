@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { type Answer, Client } from '../../support/client.ts';
+import { fillDataFolder } from '../../support/embedded/embedded.ts';
 import { run, serve } from '../../support/process.ts';
 import { codeOfApp } from '../authenticator.ts';
 import { newPerson, PASSWORD } from '../people.ts';
@@ -22,6 +23,7 @@ test('secrets, codes and challenges are in the one answer that gives them, and n
   timeout: 120_000,
 }, async () => {
   const data = join(folder, 'data');
+  await fillDataFolder(data);
   const server = await serve(['--schema', join(import.meta.dirname, '../../support/bylaw.yaml'), '--data', data]);
   const answers: Answer[] = [];
   const client = new Client(server.url);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { type Answer, Client } from '../../support/client.ts';
+import { fillDataFolder } from '../../support/embedded/embedded.ts';
 import { run, serve } from '../../support/process.ts';
 import { until } from '../../support/until.ts';
 import { SmtpServer, tokenIn } from '../mail/smtp-server.ts';
@@ -50,6 +51,7 @@ test('secrets are in the one answer or mail that gives them, and nowhere else', 
     SMTP_URL: smtp.url.replace('//', `//robot:${mailPassword}@`),
   };
   const args = ['--schema', schema, '--data', data];
+  await fillDataFolder(data);
   const server = await serve(args, env);
   const secrets = new Map<string, string>([
     ['key secret', keySecret],

@@ -7,10 +7,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FolderUnusable } from '../../../src/database/embedded/data-folder.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { raw } from '../../../src/sql.ts';
+import { fillDataFolder } from '../../support/embedded/embedded.ts';
 
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bylaw-folder-'));
+  await fillDataFolder(folder);
   const db = await openDatabase({ dataDir: folder });
   await db.run(raw('CREATE TABLE kept (id int)'));
   await db.close();
