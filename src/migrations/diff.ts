@@ -40,7 +40,10 @@ interface PlanInput extends TableDiffOptions {
 export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
   const { db, wanted, keepsExtra = false } = input;
   const renamed = renamedTables(wanted, input.actual);
-  const plan = new TablePlan(input, renamed, new SearchIndexes(await findTrigrams(db)));
+  const hasSearch = [...wanted.values()].some(({ searched }) => searched.length > 0);
+  // PostgreSQL lists the extensions that it could add by reading the files of all.
+  const trigrams = hasSearch ? await findTrigrams(db) : 'none';
+  const plan = new TablePlan(input, renamed, new SearchIndexes(trigrams));
   for (const table of wanted.values()) {
     const existing = plan.actual.get(table.name);
     if (existing === undefined) plan.create(table);

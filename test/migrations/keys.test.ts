@@ -51,6 +51,20 @@ describe.each(KINDS)('keys on %s', (kind) => {
     ]);
   });
 
+  it('a schema without search fields does not look for extensions, which reads the files of all', async () => {
+    const looksFor = async (schema: string): Promise<boolean> => {
+      const asked: string[] = [];
+      const rows: Database['rows'] = (statement, options) => {
+        asked.push(statement.text);
+        return db.rows(statement, options);
+      };
+      await planMigration({ ...db, rows }, schemaOf(schema));
+      return asked.some((text) => text.includes('pg_trgm'));
+    };
+    const schema = keyed('{ type: int, column: order_no }');
+    expect([await looksFor(schema), await looksFor(schema.replace(', search: true', ''))]).toEqual([true, false]);
+  });
+
   it('an import brings ids or gets them, and the database numbers beyond them', async () => {
     async function* records() {
       const shop = { code: 'x' };
