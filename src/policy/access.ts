@@ -32,7 +32,8 @@ export class Permit {
   private constructor(rules: readonly PermitRule[], gate: symbol) {
     if (gate !== GATE) throw new Error('a permit is made by decide');
     this.rules = rules;
-    this.verdict = verdictOfRules(rules);
+    // A rule that is satisfied is the only one.
+    this.verdict = rules[0]?.residual.verdict ?? 'deny';
     this.lookUps = rules.length === 1 ? rules[0]!.residual.lookUps : rules.flatMap(({ residual }) => residual.lookUps);
   }
 
@@ -223,11 +224,6 @@ function unionLeft<T>(rules: readonly T[], leftOf: (rule: T) => PermitRule): rea
     if (residual.verdict === 'depends') left.push(rule);
   }
   return left;
-}
-
-function verdictOfRules(rules: readonly PermitRule[]): Verdict {
-  if (rules.length === 0) return 'deny';
-  return rules.some(({ residual }) => residual.verdict === 'allow') ? 'allow' : 'depends';
 }
 
 function unionOf(verdict: Verdict, rules: readonly PermitRule[], alias: string): Sql {

@@ -59,8 +59,11 @@ export const withMembers = (json: JsonText, members: string): JsonText =>
 /** Characters of short texts that are one piece: V8 copies a piece once more to read it. */
 const MOST_IN_PIECE = 65_536;
 
+export const between = (before: string, json: JsonText, after: string): JsonText =>
+  typeof json === 'string' ? `${before}${json}${after}` : new JsonPieces([before, json, after]);
+
 /** A JSON array of the texts, between two other texts. */
-export function arrayOf(texts: readonly JsonText[], before = '', after = ''): JsonPieces {
+export function arrayOf(texts: readonly JsonText[], before = '', after = ''): JsonText {
   const pieces: JsonText[] = [];
   let together = `${before}[`;
   for (const [i, text] of texts.entries()) {
@@ -71,6 +74,6 @@ export function arrayOf(texts: readonly JsonText[], before = '', after = ''): Js
       together = '';
     }
   }
-  pieces.push(`${together}]${after}`);
-  return new JsonPieces(pieces);
+  together += `]${after}`;
+  return pieces.length === 0 ? together : new JsonPieces([...pieces, together]);
 }

@@ -84,16 +84,7 @@ export class RecordShape {
   }
 
   /** The cells of the columns, then of each has_one, beginning at `from`; without the closing brace. */
-  open(cells: Cells, from = 0, members?: Members): string {
-    return this.#text(cells, from, this.#printed.length, members);
-  }
-
-  /** The stored columns alone. */
-  openStored(cells: Cells): string {
-    return this.#text(cells, 0, this.width);
-  }
-
-  #text(cells: Cells, from: number, count: number, members?: Members): string {
+  open(cells: Cells, from = 0, members?: Members, count = this.#printed.length): string {
     let json = '';
     let at: Printed['next'] = 0;
     for (let i = 0; i < count; i++) {
@@ -105,6 +96,11 @@ export class RecordShape {
       at = cell === null ? 0 : next;
     }
     return at === 0 ? json : `${json}"`;
+  }
+
+  /** The stored columns alone. */
+  openStored(cells: Cells): string {
+    return this.open(cells, 0, undefined, this.width);
   }
 
   /** The record as policies see it. */

@@ -61,7 +61,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
   const noted = <T>(access: AccessContext, write: Promise<T>): Promise<T> =>
     write.finally(() => store.noteWrite(access));
   return {
-    list: (access, request) => list(pages, access, request),
+    list: list.bind(undefined, pages),
     aggregate: (access, request) => aggregate(store, access, request),
     read: (access, request) => read(store, access, request),
     create: (access, request) => {

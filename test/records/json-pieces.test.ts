@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   arrayOf,
+  between,
   JsonPieces,
   type JsonText,
   stringsOf,
@@ -46,7 +47,10 @@ describe('JSON text in pieces', () => {
   });
 
   test('an array separates its texts, and an object takes more members', () => {
-    expect(String(arrayOf([]))).toBe('[]');
+    expect(arrayOf([])).toBe('[]');
+    expect(arrayOf(['1', '2'], '{"data":', '}')).toBe('{"data":[1,2]}');
+    expect(between('{"data":', '{}', '}')).toBe('{"data":{}}');
+    expect(String(between('{"data":', new JsonPieces(['{', '}']), '}'))).toBe('{"data":{}}');
     expect(String(arrayOf(['1', new JsonPieces(['[', ']'])], '{"data":', '}'))).toBe('{"data":[1,[]]}');
     expect(String(withMembers('{"a":1}', '"b":2'))).toBe('{"a":1,"b":2}');
     expect(String(withMembers(new JsonPieces(['{"a":', '1', '}']), '"b":2'))).toBe('{"a":1,"b":2}');

@@ -85,7 +85,11 @@ export class Statements {
   /** Sends the statements as one transaction. Rejects with a `TogetherError`. */
   async sendTogether(client: AnyClient, statements: readonly Sql[]): Promise<readonly Outcome[]> {
     const state = this.#stateOf(client);
-    const named = statements.map((statement) => this.#named(statement, state));
+    const named = statements.map((statement): BatchStatement => {
+      const name = this.#mostPrepared === 0 ? undefined : this.history.nameOf(statement.text);
+      const closed = name === undefined ? [] : state.use(name, statement.isPlannedAnew, this.#mostPrepared);
+      return { statement, name, closed };
+    });
     try {
       return await client.query(new StatementBatch(named)).outcomes;
     } catch (error) {
@@ -108,12 +112,6 @@ export class Statements {
     state.plan = plan;
     const mode = plan === undefined ? 'auto' : 'force_generic_plan';
     this.send(client, raw(`SET plan_cache_mode = ${mode}`)).catch(() => undefined);
-  }
-
-  #named(statement: Sql, state: ConnectionState): BatchStatement {
-    const name = this.#mostPrepared === 0 ? undefined : this.history.nameOf(statement.text);
-    const closed = name === undefined ? [] : state.use(name, statement.isPlannedAnew, this.#mostPrepared);
-    return { statement, name, closed };
   }
 
   #stateOf(client: AnyClient): ConnectionState {

@@ -53,8 +53,9 @@ export class WriteBatcher {
   async rows(statement: Sql, { row = '' }: WriteTarget = {}): Promise<readonly Cells[]> {
     mustNotHoldConnection();
     const isAlone = this.#options.history.isPenalised(statement.text);
-    const send = () => (isAlone ? this.#options.alone(statement) : this.#beside(statement, row));
-    return this.#queue.serve(async () => (await send()).rows);
+    return this.#queue.serve(
+      async () => (await (isAlone ? this.#options.alone(statement) : this.#beside(statement, row))).rows,
+    );
   }
 
   /** Rejects later statements, and waits for the answers to earlier ones. */

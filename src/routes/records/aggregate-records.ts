@@ -2,7 +2,7 @@ import { tenantProblems } from '../../describe/collection-schemas.ts';
 import { aggregateBody, aggregateRows } from '../../describe/query-schemas.ts';
 import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { JsonPieces } from '../../records/json-pieces.ts';
+import { between } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
 import { aggregateRequestOf } from './aggregate-request.ts';
 
@@ -22,6 +22,6 @@ export const aggregateRecords = route({
     const request = aggregateRequestOf(body, schema, admission.collection);
     const { json, hasMore } = await records.aggregate(admission.access(), request);
     ctx.set('Cache-Control', 'no-store');
-    await sendJson(ctx, new JsonPieces(['{"data":', json, `,"page":${JSON.stringify({ has_more: hasMore })}}`]));
+    await sendJson(ctx, between('{"data":', json, `,"page":${JSON.stringify({ has_more: hasMore })}}`));
   },
 });

@@ -3,7 +3,7 @@ import { listPage, queryParameters } from '../../describe/query-schemas.ts';
 import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
-import { JsonPieces } from '../../records/json-pieces.ts';
+import { between } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
 import { listRequestOf, rangeParameters } from './query/query-string.ts';
 
@@ -52,7 +52,7 @@ export const listRecords = route({
     const next = cursors && { next_cursor: nextCursor, total_is_estimate: totalIsEstimate };
     const window = { limit, offset, has_more: hasMore, total, ...next };
     if (isCounted) ctx.set('Preference-Applied', 'count=exact');
-    await sendJson(ctx, new JsonPieces(['{"data":', json, `,"page":${JSON.stringify(window)}}`]));
+    await sendJson(ctx, between('{"data":', json, `,"page":${JSON.stringify(window)}}`));
   },
 });
 

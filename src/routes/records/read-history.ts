@@ -1,7 +1,6 @@
 import { closed, type OperationParameter, object, type Shape, TEXT, TIMESTAMP } from '../../describe/operation.ts';
 import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { JsonPieces } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
 import { intParameter, parametersOf } from '../query-parameters.ts';
 import { recordIdOf } from './request.ts';
@@ -70,7 +69,7 @@ export const readHistory = route({
     const { entries, next = null } = await app.records.history(admission.access(), { id, before, limit });
     ctx.set('Cache-Control', 'no-store');
     const page = JSON.stringify({ limit, next_before: next });
-    await sendJson(ctx, new JsonPieces([`{"data":[${entries.join(',')}],"page":${page}}`]));
+    await sendJson(ctx, `{"data":[${entries.join(',')}],"page":${page}}`);
   },
 });
 

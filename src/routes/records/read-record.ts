@@ -1,7 +1,7 @@
 import { expandParameter, inData, record } from '../../describe/collection-schemas.ts';
 import { entityTagOf, isUnchanged, sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { JsonPieces } from '../../records/json-pieces.ts';
+import { between } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './query/query-string.ts';
 import { headerOf, ifNoneMatchParameter, recordIdOf } from './request.ts';
@@ -29,6 +29,6 @@ export const readRecord = route({
       ctx.status = 304;
       return;
     }
-    await sendJson(ctx, new JsonPieces(['{"data":', json, '}']));
+    await sendJson(ctx, between('{"data":', json, '}'));
   },
 });

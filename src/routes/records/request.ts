@@ -9,7 +9,7 @@ import { entityTagOf, sendJson } from '../../http/answer/send.ts';
 import { notFoundProblem } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
 import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
-import { JsonPieces, type JsonText } from '../../records/json-pieces.ts';
+import { between, type JsonText } from '../../records/json-pieces.ts';
 import type { WrittenAnswer } from '../../records/read.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import { keyKindOf } from '../../schema/fields/index.ts';
@@ -113,7 +113,7 @@ export function answerWritten(collection: Collection, { id, json, version }: Wri
   if (json === undefined || version === undefined) {
     return { status: 200, headers: {}, body: `{"data":{"id":${keyKindOf(collection).toJson(id)}}}` };
   }
-  return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: new JsonPieces(['{"data":', json, '}']) };
+  return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: between('{"data":', json, '}') };
 }
 
 export function sendAnswer(ctx: Context, { status, headers, body }: Answer): Promise<void> {

@@ -5,7 +5,7 @@ import { sendJson } from '../../../http/answer/send.ts';
 import type { App } from '../../../http/app.ts';
 import { admissionOf, admitOf } from '../../../http/gate.ts';
 import { Problem } from '../../../problem.ts';
-import { JsonPieces } from '../../../records/json-pieces.ts';
+import { between } from '../../../records/json-pieces.ts';
 import { isObject } from '../../../records/write/input.ts';
 import { route } from '../../define-route.ts';
 import { queryRequestOf } from './query-request.ts';
@@ -34,7 +34,7 @@ export const queryRecords = route({
       total_is_estimate: totalIsEstimate,
     };
     ctx.set('Cache-Control', 'no-store');
-    await sendJson(ctx, new JsonPieces(['{"data":', json, `,"page":${JSON.stringify(page)}}`]));
+    await sendJson(ctx, between('{"data":', json, `,"page":${JSON.stringify(page)}}`));
   },
 });
 
