@@ -280,6 +280,27 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     expect(await node.writeDecided!(decision, update)).toBeUndefined();
   });
 
+  test('a worker keeps the plan of a statement, and no decision of an earlier transaction', async () => {
+    const team = await teamAt(cluster.workers[0]!);
+    await direct.db.write(insertion(team));
+    const node = direct.db.nodeFor!('documents', team)!;
+    const decide = (title: string) => sql`
+      SELECT set_config('bylaw.judged', ${param('text', title)}, true)
+        FROM ${tableIdent('documents')} WHERE team_id = ${uuid(team)}`;
+    const update = sql`
+      UPDATE documents SET status = 'published' WHERE team_id = ${uuid(team)} AND title = current_setting('bylaw.judged', true)
+      RETURNING title`;
+    // PostgreSQL and Citus keep plans after five executions at the latest.
+    for (let i = 0; i < 16; i++) {
+      const isAllowed = i % 3 !== 0;
+      const title = isAllowed ? 'a title' : ['', 'another'][i % 2]!;
+      const [, written] = (await node.writeDecided!(decide(title), update))!;
+      expect(written).toEqual(isAllowed ? [['a title']] : []);
+    }
+    const undecided = sql`SELECT 1 FROM ${tableIdent('documents')} WHERE team_id = ${uuid(randomUUID())}`;
+    expect(await node.writeDecided!(undecided, update)).toEqual([[], []]);
+  });
+
   test('a table that is not distributed has no node, and another text than an id has none', () => {
     const { nodeFor } = direct.db;
     expect(nodeFor!('teams', randomUUID())).toBeUndefined();
