@@ -1,7 +1,7 @@
 /** Random schemas, random changes of them, and what each table and column of the first is called in the second. */
 import type { Random } from '../random.ts';
 
-type FieldType =
+export type FieldType =
   | 'string'
   | 'int'
   | 'float'
