@@ -10,10 +10,14 @@ import { openDatabase } from '../../../src/database/open-database.ts';
 
 export const emptySnapshot = (): Promise<Blob> => openAsBlob(inject('emptyDatabase').tar);
 
+/** The service's own. The default holds 128 MB, and each engine in this thread makes V8 collect all of the heap. */
+const SMALL_BUFFERS = ['-c', 'shared_buffers=16MB'];
+
 /** The engine alone, in this thread. All engines of a process share their code, whose compilation takes a second of a processor. */
 export async function openEngine(options: PGliteOptions = {}): Promise<PGlite> {
   const code = (await engineCode()) as PGliteOptions['pgliteWasmModule'];
-  const engine = await PGlite.create({ ...options, pgliteWasmModule: code });
+  const startParams = [...(options.startParams ?? PGlite.defaultStartParams), ...SMALL_BUFFERS];
+  const engine = await PGlite.create({ ...options, startParams, pgliteWasmModule: code });
   engines.push(engine);
   return engine;
 }
