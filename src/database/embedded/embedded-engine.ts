@@ -93,7 +93,7 @@ export class EmbeddedEngine {
     const { folder } = this;
     const { snapshot } = this.#options;
     if (folder !== undefined) await ensureFolder(folder);
-    const socket = await EngineSocket.open({ folder, snapshot: await snapshot?.arrayBuffer() });
+    const socket = await EngineSocket.open({ folder, snapshot });
     // Every option that the environment could change is set here.
     const client = new CellClient({ stream: () => socket, ssl: false, user: 'postgres', database: 'postgres' });
     client.on('notification', (message) => deliver(message, this.subscriptions));

@@ -18,6 +18,12 @@ export interface EngineStart {
   readonly code?: object;
 }
 
+/** The place of an engine's content. Its thread reads the folder; the snapshot is read when a thread starts. */
+export interface EnginePlace {
+  readonly folder: string | undefined;
+  readonly snapshot?: Blob | undefined;
+}
+
 /** Whole messages of PostgreSQL's protocol; or the error that ends the thread. */
 export type EngineAnswer = Uint8Array<ArrayBuffer> | Error;
 
@@ -41,11 +47,13 @@ export const engineCode = memoized(async (): Promise<object> => {
   return WebAssembly.compile(await readFile(file));
 });
 
-export function startEngine(start: EngineStart): Worker {
+export async function startEngine({ folder, snapshot }: EnginePlace): Promise<Worker> {
+  const [code, bytes] = await Promise.all([engineCode(), snapshot?.arrayBuffer()]);
+  const start: EngineStart = { folder, snapshot: bytes, code };
   return new Worker(ENGINE_MAIN, {
     name: 'embedded database',
     workerData: start,
-    transferList: start.snapshot === undefined ? [] : [start.snapshot],
+    transferList: bytes === undefined ? [] : [bytes],
     resourceLimits: { stackSizeMb: STACK_MIB, maxYoungGenerationSizeMb: YOUNG_MIB },
     // Some flags of a program, such as `--input-type`, do not suit another file.
     execArgv: [],
@@ -75,8 +83,8 @@ export class EngineSocket extends Duplex {
     });
   }
 
-  static async open(place: Omit<EngineStart, 'code'>): Promise<EngineSocket> {
-    return new EngineSocket(startEngine({ ...place, code: await engineCode() }));
+  static async open(place: EnginePlace): Promise<EngineSocket> {
+    return new EngineSocket(await startEngine(place));
   }
 
   /**

@@ -4,16 +4,10 @@
  */
 import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:worker_threads';
-import {
-  type EngineAnswer,
-  EngineSocket,
-  type EngineStart,
-  engineCode,
-  startEngine,
-} from '../../../src/database/embedded/engine-socket.ts';
+import { type EngineAnswer, EngineSocket, startEngine } from '../../../src/database/embedded/engine-socket.ts';
 
 /** Rows of dropped tables stay in the catalogue, and slow later migrations. */
-const MOST_USES = 8;
+const MOST_USES = 32;
 /** The types of messages of PostgreSQL's protocol. */
 const [QUERY, TERMINATE, ERROR] = [0x51, 0x58, 0x45];
 
@@ -114,9 +108,9 @@ export function keepNoEngines(): void {
 
 /** From now on, sockets to databases in memory lead to engines that are kept. */
 export function keepEngines(): void {
-  EngineSocket.open = async (place: Omit<EngineStart, 'code'>) => {
+  EngineSocket.open = async (place) => {
     if (place.folder !== undefined || place.snapshot === undefined) return openNew(place);
-    const engine = free.pop() ?? { thread: startEngine({ ...place, code: await engineCode() }), uses: 1 };
+    const engine = free.pop() ?? { thread: await startEngine(place), uses: 1 };
     return new EngineSocket(new Lease(engine) as unknown as Worker);
   };
 }
