@@ -45,6 +45,14 @@ interface Reply extends Json {
 /** Milliseconds for a command: a page that hangs fails with the name of the command. */
 const PATIENCE_MS = 60_000;
 
+function endGroup({ pid }: ChildProcess): void {
+  try {
+    process.kill(-pid!, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
 export class Browser {
   readonly #process: ChildProcess;
   readonly #folder: string;
@@ -66,7 +74,12 @@ export class Browser {
     const folder = mkdtempSync(join(tmpdir(), 'bylaw-browser-'));
     const child = spawn(executable!, [...FLAGS, `--user-data-dir=${folder}`, 'about:blank'], {
       stdio: ['ignore', 'ignore', 'pipe'],
+      // A group of its own: the program may be a script that starts the browser.
+      detached: true,
     });
+    const end = (): void => endGroup(child);
+    process.once('exit', end);
+    child.once('exit', () => process.off('exit', end));
     const address = await new Promise<string>((done, fail) => {
       let output = '';
       child.stderr.on('data', (chunk: Buffer) => {
@@ -109,7 +122,7 @@ export class Browser {
 
   async close(): Promise<void> {
     const ended = new Promise((done) => this.#process.once('exit', done));
-    this.#process.kill('SIGKILL');
+    endGroup(this.#process);
     await ended;
     this.#socket.close();
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
