@@ -148,14 +148,20 @@ function opacityOf(cond: Condition): Opacity | undefined {
   return nodesOf(cond).some(({ kind }) => kind === 'exists') ? 'mixed' : 'own';
 }
 
+/**
+ * A filter looks up the related rows of each row, or finds them as PostgreSQL chooses. Not given: it has lists of keys, which
+ * are found first.
+ */
+export type RelatedRows = 'looked up' | 'as planned';
+
 interface PrintedFilter {
   readonly alias: string;
   readonly visibility: Visibility;
   readonly inTime: Sql | undefined;
   /** A column. */
-  readonly range: string | undefined;
-  readonly byKeys: 'list' | 'test' | undefined;
-  readonly isLookedUp: boolean;
+  readonly range?: string | undefined;
+  readonly byKeys?: 'list' | 'test' | undefined;
+  readonly relatedRows?: RelatedRows | undefined;
 }
 export const NO_LISTS: ReadonlySet<Exists> = new Set();
 
@@ -252,13 +258,15 @@ export class LoweredFilter {
     });
   }
 
-  /** `where` with a test printed as a range, the relation test as a list of keys, or all of them as look-ups. */
-  printed({ range, isLookedUp, byKeys, ...printed }: PrintedFilter): PrintedWhere {
+  /** A test may be printed as a range, and a relation test as a list of keys. */
+  #printed({ alias, visibility, inTime, range, byKeys, relatedRows }: PrintedFilter): PrintedWhere {
     const keyed = byKeys && this.cond.kind === 'exists' ? { test: this.cond, part: byKeys } : undefined;
     const test = range === undefined ? undefined : this.tested.get(range);
-    const listed = isLookedUp ? NO_LISTS : undefined;
-    const hasTenant = printed.visibility.tenant !== undefined;
-    return whereOf(this.cond, { ...printed, inUnion: false, range: test, keyed, listed, hasTenant });
+    const listed = relatedRows && NO_LISTS;
+    const hashed = relatedRows === 'as planned' ? NO_LISTS : undefined;
+    const hasTenant = visibility.tenant !== undefined;
+    const how = { range: test, keyed, listed, hashed };
+    return whereOf(this.cond, { alias, visibility, inTime, inUnion: false, hasTenant, ...how });
   }
 
   /** The conditions without a column of the record that its conjuncts require. */
@@ -285,13 +293,13 @@ export class LoweredFilter {
     );
   }
 
-  /** A text that contains the caller's rules is printed each time. */
-  where(alias: string, visibility: Visibility, inTime?: Sql): PrintedWhere {
-    const hasTenant = visibility.tenant !== undefined;
-    const print = (): PrintedWhere => whereOf(this.cond, { alias, inUnion: false, visibility, inTime, hasTenant });
-    if (this.#dependsOnCaller) return print();
-    const key = `${alias} ${hasTenant} ${inTime === undefined ? '' : inTime.text}`;
-    const known = this.#wheres.get(key) ?? print();
+  /** A text that contains the caller's rules is printed each time, and so is an unusual one. */
+  where(printed: PrintedFilter): PrintedWhere {
+    const { alias, visibility, inTime, range, byKeys, relatedRows } = printed;
+    const isUsual = range === undefined && byKeys === undefined && relatedRows === undefined;
+    if (this.#dependsOnCaller || !isUsual) return this.#printed(printed);
+    const key = `${alias} ${visibility.tenant !== undefined} ${inTime === undefined ? '' : inTime.text}`;
+    const known = this.#wheres.get(key) ?? this.#printed(printed);
     if (this.#wheres.size < MOST_LOWERED) this.#wheres.set(key, known);
     return known;
   }

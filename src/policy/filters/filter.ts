@@ -42,7 +42,14 @@ import {
 import type { Scalar } from '../values.ts';
 import type { Visibility } from '../visibility.ts';
 import { comparesOf } from '../visit.ts';
-import { FilterPlan, FilterPlans, type LoweredFilter, NO_LISTS, type Opacity } from './filter-plans.ts';
+import {
+  FilterPlan,
+  FilterPlans,
+  type LoweredFilter,
+  NO_LISTS,
+  type Opacity,
+  type RelatedRows,
+} from './filter-plans.ts';
 
 /** A filter has one place for each. */
 export const MAX_PARAMS = LIMITS.comparisons;
@@ -255,8 +262,7 @@ export interface PlacedFilter<Request> {
   readonly range?: string | undefined;
   /** The filter is a relation test: its list of keys, or the test that a row has one of the list `keys`. */
   readonly byKeys?: 'list' | 'test' | undefined;
-  /** Its relation tests look up the related rows of each row. */
-  readonly isLookedUp?: boolean;
+  readonly relatedRows?: RelatedRows | undefined;
 }
 
 export interface RequiredLink {
@@ -328,23 +334,18 @@ export class AskedFilter {
    * `inTime`: a condition that fails once the statement has had its time; asked of each row, in every loop within
    * another one or around it, and of the rows of a list of keys.
    */
-  where(alias: string, inTime?: Sql): Sql {
-    return withTime(
-      this.#lowered.where(alias, this.#visibility, inTime).fill(this.values, this.#visibility.tenant),
-      inTime,
-    );
+  where(alias: string, inTime?: Sql, relatedRows?: RelatedRows): Sql {
+    const visibility = this.#visibility;
+    const where = this.#lowered.where({ alias, visibility, inTime, relatedRows });
+    return withTime(where.fill(this.values, visibility.tenant), inTime);
   }
 
   /** The same condition of all filters of this shape. */
   placed<Request>(alias: string, placed: PlacedFilter<Request>): Sql {
-    const { valuesOf, visibility, inTime, range, byKeys, isLookedUp = false } = placed;
-    const isUsual = range === undefined && byKeys === undefined && !isLookedUp;
-    const where = isUsual
-      ? this.#lowered.where(alias, visibility, inTime)
-      : this.#lowered.printed({ alias, visibility, inTime, range, byKeys, isLookedUp });
-    const placedWhere = where.placed(valuesOf, visibility.tenant);
+    const { valuesOf, visibility, inTime, byKeys } = placed;
+    const where = this.#lowered.where({ alias, ...placed }).placed(valuesOf, visibility.tenant);
     // The list asks for the time itself
-    return byKeys === 'list' ? placedWhere : withTime(placedWhere, inTime);
+    return byKeys === 'list' ? where : withTime(where, inTime);
   }
 
   /**

@@ -3,6 +3,7 @@
  * plans that the database would make for both.
  */
 import { type ExpectedPlan, planOf } from '../../database/planner.ts';
+import type { RelatedRows } from '../../policy/filters/filter-plans.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import { scopeOf } from '../scope.ts';
@@ -23,7 +24,6 @@ export async function estimatedFilter(
   if (filter === undefined || opacity === undefined || !store.pages.isLarge(collection, opacity, filter.lookUps))
     return undefined;
   const reader = store.readerFor(access);
-  const found = filters.map((each) => each.where('t'));
   const planned = (conditions: readonly Sql[]): Promise<PlanNode> => {
     const rows = scopeOf({ store })
       .from(collection.name, 't')
@@ -31,24 +31,45 @@ export async function estimatedFilter(
     return planOf(reader, sql`SELECT 1 FROM ${rows}`);
   };
   const rule = conditionOf(permit.lookingUp(store.pages.isNotMany, store.pages.isHashed));
-  const byFilters = planned(found);
-  const [own, all] = await Promise.all([byFilters, rule.length === 0 ? byFilters : planned([...found, ...rule])]);
-  const { lookUps } = filter;
-  return { ...expectedRows(own), kind: opacity, lookUps, isOfLists: isOfLists(own), all: expectedRows(all) };
+  const bothPlanned = (relatedRows?: RelatedRows): Promise<readonly PlanNode[]> => {
+    const found = filters.map((each) => each.where('t', undefined, relatedRows));
+    const byFilters = planned(found);
+    return Promise.all([byFilters, rule.length === 0 ? byFilters : planned([...found, ...rule])]);
+  };
+  let [own, all] = await bothPlanned();
+  const lists = listsIn(own!, store.pages.rowsOf(collection)!);
+  if (lists === 'long') [own, all] = await bothPlanned('as planned');
+  return { ...expectedRows(own!), kind: opacity, lookUps: filter.lookUps, lists, all: expectedRows(all!) };
 }
 
 /** The cost of a short list, in the unit of the database. */
 const SHORT_LIST_COST = 2_000;
+/** The look-up of a key by an index reads some pages, and one page of the table has so many rows. */
+const ROWS_OF_KEY = 50;
 
-/** Nothing but lists of keys, each of which is read once, leads to other tables. */
-function isOfLists(plan: PlanNode): boolean {
+/**
+ * The lists of keys, each of which is read once. Short: nothing else leads to other tables. Long: PostgreSQL, which expects ten
+ * keys of any list, would compare each row with every key, or look for more keys than the table has pages.
+ */
+function listsIn(plan: PlanNode, rows: number): OpaqueFilter['lists'] {
   const nodes = planNodesOf(plan);
   const lists = nodes.filter((node) => node['Parent Relationship'] === 'InitPlan');
+  if (lists.length === 0) return undefined;
+  const isCompared = (list: PlanNode): boolean =>
+    nodes.some(({ Filter = '' }) => placesOf(list).some((place) => String(Filter).includes(place)));
+  const many = lists.filter((list) => list['Plan Rows'] > FEW_KEYS);
+  if (many.some((list) => isCompared(list) || list['Plan Rows'] * ROWS_OF_KEY > rows)) return 'long';
   const within = new Set(lists.flatMap(planNodesOf));
   const isOfRecord = ({ Alias = 't', 'Parent Relationship': place }: PlanNode): boolean =>
     Alias === 't' && place !== 'SubPlan';
-  const areFew = lists.every((list) => list['Plan Rows'] <= FEW_KEYS && list['Total Cost'] <= SHORT_LIST_COST);
-  return lists.length > 0 && areFew && nodes.every((node) => within.has(node) || isOfRecord(node));
+  const isShort = many.length === 0 && lists.every((list) => list['Total Cost'] <= SHORT_LIST_COST);
+  return isShort && nodes.every((node) => within.has(node) || isOfRecord(node)) ? 'short' : undefined;
+}
+
+/** The names of a list in conditions: `$1` before PostgreSQL 17, `(InitPlan 1).col1` since. */
+function placesOf({ 'Subplan Name': name }: PlanNode): readonly string[] {
+  const [, plan, place] = /^(\w+ \d+)(?: \(returns (\$\d+)\))?/.exec(String(name)) ?? [];
+  return place === undefined ? [`(${plan})`] : [`(${place})`];
 }
 
 function expectedRows(plan: PlanNode): ExpectedRows {
@@ -99,10 +120,12 @@ function costsOfHashed(plan: PlanNode): Pick<ExpectedRows, 'hashed' | 'looped'> 
 const costOfFirstRow = ({ 'Startup Cost': start, 'Total Cost': total, 'Plan Rows': rows }: PlanNode): number =>
   start + (total - start) / Math.max(1, rows);
 
-/** The look-ups for each of so many rows, and the cost of one. */
+/** The look-ups for each of so many rows, and the cost of one: those of rows that it has found before are kept in memory. */
 function loopIn(plan: PlanNode): ExpectedRows['lookedUp'] {
-  for (const { 'Node Type': type, Plans: [outer, inner] = [] } of planNodesOf(plan))
-    if (type === 'Nested Loop' && inner !== undefined && planNodesOf(outer!).some(({ Alias }) => Alias === 't'))
+  for (const { 'Node Type': type, Plans: [outer, inner] = [] } of planNodesOf(plan)) {
+    const isLoop = type === 'Nested Loop' && inner !== undefined && inner['Node Type'] !== 'Memoize';
+    if (isLoop && planNodesOf(outer!).some(({ Alias }) => Alias === 't'))
       return { rows: outer!['Plan Rows'], cost: inner['Total Cost'] };
+  }
   return undefined;
 }

@@ -3,6 +3,7 @@
  * GET lists and POST queries ask for the same page; filters, policy and order are one statement.
  */
 import type { Cells, ReadOptions, Transaction } from '../../database/contract.ts';
+import type { IsFew } from '../../policy/types.ts';
 import type { Sql } from '../../sql.ts';
 import { type AccessContext, lookingUpIn, type Store } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
@@ -31,6 +32,9 @@ export interface RecordPage extends Counted {
   readonly nextCursor?: string;
 }
 
+/** PostgreSQL expects the number of rows for which a filter finds related ones, and chooses how. */
+const isNoList: IsFew = () => false;
+
 /** The parts of a service that pages need. */
 export interface PageReading {
   readonly store: Store;
@@ -45,7 +49,9 @@ export async function list(
 ): Promise<RecordPage> {
   const { limit, count = 'none', filter, sort = [], expands = [] } = request;
   const isInOrder = sort.length === 0 || isInOrderOfIndex(store, caller, sort);
-  const access = isInOrder && filter !== undefined ? lookingUpIn(caller, store.pages.isFew) : caller;
+  const { isFew, isNotMany } = store.pages;
+  const finds = isInOrder ? ([isFew] as const) : ([isNotMany, isNoList] as const);
+  const access = filter === undefined ? caller : lookingUpIn(caller, ...finds);
   const cursors = request.cursors && (await cursorsOf(store, access, request.cursors));
 
   // Request: the filters and the list rule, bound to the caller

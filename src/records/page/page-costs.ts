@@ -629,12 +629,8 @@ const costOfScans = (tables: readonly string[], statisticsOf: StatisticsOf): num
   summed(tables.map((table) => (statisticsOf(table)?.rows ?? 0) * SCANNED));
 
 /** Some related rows of a record answer for it, and the database knows the cost to find these. */
-function filterCostOf(
-  { lookUps, lookedUp, isOfLists }: OpaqueFilter,
-  table: string,
-  statisticsOf: StatisticsOf,
-): number {
-  if (isOfLists === true) return FOUND;
+function filterCostOf({ lookUps, lookedUp, lists }: OpaqueFilter, table: string, statisticsOf: StatisticsOf): number {
+  if (lists === 'short') return FOUND;
   const ofAll = costOfLookUps(lookUps, table, statisticsOf);
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
 }

@@ -108,8 +108,8 @@ export interface AskedPage extends PageChoice, BoundList {
   readonly position: Position | undefined;
   /** The page ends with its last row, while other orders read all rows that match. */
   readonly endsEarly: boolean;
-  /** The filters have short lists of keys, and look up no rows. */
-  readonly isOfLists: boolean;
+  /** The lists of keys of the filters. */
+  readonly lists: OpaqueFilter['lists'];
   /** The permit, as the statement of the page prints it. */
   readonly rule: Permit;
   /** The same for statements that read all rows, if there are some. */
@@ -191,12 +191,11 @@ export function askedPage(
   const isGathered = choice.way?.kind === 'gathered';
   const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly || (isGathered && permit.consultsOthers);
   const isWhole = (request.count ?? 'none') !== 'none' || isGathered;
-  const isOfLists = opaque?.isOfLists === true;
   return {
     ...bound,
     position,
     endsEarly,
-    isOfLists,
+    lists: opaque?.lists,
     rule,
     whole: isWhole ? ofAll() : undefined,
     ...choice,
@@ -221,7 +220,7 @@ function linkTestOf(related: readonly RelatedFilter[]): PageQuestion['links'] {
  * schema and numbers of compiled rules and filters, so two shapes never have one spelling.
  */
 export function pageShape({ name }: AccessContext['collection'], page: AskedPage): string {
-  const { request, position, endsEarly, filters, related, rule, whole, tenant, settled, way, isPlannedFor, isOfLists } =
+  const { request, position, endsEarly, filters, related, rule, whole, tenant, settled, way, isPlannedFor, lists } =
     page;
   const { members, expands = [], sort = [], limit, offset } = request;
   const order = sort.map(
@@ -247,7 +246,7 @@ export function pageShape({ name }: AccessContext['collection'], page: AskedPage
     tenant !== undefined,
     endsEarly,
     isPlannedFor,
-    isOfLists,
+    lists,
     request.capabilities ?? false,
     count,
     whole?.shape,
@@ -344,9 +343,11 @@ class PageStatements {
       filters.map((filter, i) => {
         return filter.placed('t', { visibility, inTime, valuesOf: valuesOfFilter(i), range, ...how });
       });
-    this.#filters = printed({ visibility: ofAll });
-    this.#tests = page.way === undefined || page.isOfLists ? this.#filters : printed({ isLookedUp: true });
-    this.#byKeys = (byKeys) => printed({ visibility: ofAll, byKeys });
+    const relatedRows = page.lists === 'long' ? 'as planned' : undefined;
+    this.#filters = printed({ visibility: ofAll, relatedRows });
+    const isAlike = page.way === undefined || page.lists === 'short';
+    this.#tests = isAlike ? this.#filters : printed({ relatedRows: 'looked up' });
+    this.#byKeys = (byKeys) => printed({ visibility: ofAll, relatedRows, byKeys });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
     const row = { scope, visibility, collection: collection.name, alias: 't' };

@@ -211,12 +211,17 @@ export class PagePlanner {
   }
 
   /** Testing the whole table takes some milliseconds, and it is not divided by tenant. */
-  isLarge({ table, tenantLayout }: Collection, filter: Opacity, lookUps: readonly LookUp[]): boolean {
-    const rows = this.#statisticsOf(table)?.rows;
-    if (rows === undefined || tenantLayout?.kind === 'by') return false;
+  isLarge(collection: Collection, filter: Opacity, lookUps: readonly LookUp[]): boolean {
+    const rows = this.rowsOf(collection);
+    if (rows === undefined || collection.tenantLayout?.kind === 'by') return false;
     const looksUp = filter === 'related' || filter === 'mixed';
     if (rows > (looksUp ? LARGE_OF_LOOK_UPS : LARGE_TABLE)) return true;
     return lookUps.some((each) => rows * rowsOfKey(each, this.#statisticsOf) > LARGE_TABLE);
+  }
+
+  /** Undefined: nothing is known of the table. */
+  rowsOf({ table }: Collection): number | undefined {
+    return this.#statisticsOf(table)?.rows;
   }
 
   /**

@@ -115,8 +115,8 @@ export interface OpaqueFilter extends ExpectedRows {
   readonly kind: Opacity;
   /** It looks up these related rows of each record. */
   readonly lookUps: readonly LookUp[];
-  /** The database expects short lists of keys in place of all look-ups. */
-  readonly isOfLists?: boolean | undefined;
+  /** The filter has short lists of keys in place of all look-ups, or would have a long one in place of some. */
+  readonly lists?: 'short' | 'long' | undefined;
   /** The rows that the list rule permits, too. */
   readonly all: ExpectedRows;
 }
