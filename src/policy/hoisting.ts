@@ -262,11 +262,22 @@ export function lookUpsIn(
 function isOfEach(cond: Exists): boolean {
   const bound = sourcesIn(cond);
   const isAlone = columnsOf(cond.condition).every((ref) => bound.has(ref.source.id));
-  return !isAlone && keysOfRequest(cond, cond.negated ? columnsOfAny : comparedColumns) === undefined;
+  return !isAlone && keysComparedIn(cond) === undefined;
 }
 
-function keyOfLookUp({ relation, target, by, key }: Exists, row: number): Omit<LookUp, 'within'> {
-  const of = key.kind === 'column' && key.source.id === row ? { by: key.column } : {};
+const keysComparedIn = (exists: Exists): KeyList | undefined =>
+  keysOfRequest(exists, exists.negated ? columnsOfAny : comparedColumns);
+
+function keyOfLookUp(exists: Exists, row: number): Omit<LookUp, 'within'> {
+  const { relation, target, by, key } = exists;
+  const byOf = (column: ColumnRef): Pick<LookUp, 'by'> => (column.source.id === row ? { by: column.column } : {});
+  // The rows of a record of the request are found by the column that is compared with one outside.
+  const compared = keysComparedIn({ ...exists, guard: undefined });
+  if (compared !== undefined && 'viaColumn' in relation) {
+    const { own, outer } = compared;
+    return { table: target.table, column: own.column, ...(own.name === 'id' && { isId: true }), ...byOf(outer) };
+  }
+  const of = key.kind === 'column' ? byOf(key) : {};
   if (by !== 'owner' || relation.kind === 'belongs_to' || relation.kind === 'ancestors' || relation.kind === 'elements')
     return { table: target.table, column: keyOf(target).column, isId: true, ...of };
   if (relation.kind === 'many_to_many') return { table: relation.linkTable, column: relation.sourceColumn, ...of };

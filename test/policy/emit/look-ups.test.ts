@@ -63,6 +63,14 @@ describe('a list rule over related rows', () => {
     expect(found.some((each) => each.isOfEach === true)).toBe(isOfEach);
   });
 
+  it('knows the column by which the rows of the caller are looked up', () => {
+    const { lookUps } = permitOf('any(@request.auth.memberships as m, m.team = @record.document.team)').lookingUp(
+      () => false,
+    );
+    const team = { table: 'members', column: 'team_id', by: 'team_id', within: [] };
+    expect(lookUps).toEqual([{ table: 'documents', column: 'id', isId: true, by: 'document_id', within: [team] }]);
+  });
+
   it('lets no other index than that of the key find the looked-up rows, but one of both columns', () => {
     const rule = 'any(@record.tasks as k, k.owner = @request.auth.id and k.rank > 3)';
     const lookedUp = (unique: string, asked = rule) => {
