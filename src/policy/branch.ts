@@ -41,10 +41,14 @@ export interface ColumnValues {
 /** The size of a list of keys: of given ones, or of those that rows of a table have. */
 export type KeyCount =
   | { readonly kind: 'list'; readonly count: number }
-  /** `areIds`: the keys are the ids of these rows. `links`: the rows of this table give them, whose column leads to these rows. */
+  /**
+   * `column`: they have the keys in it. `areIds`: the keys are the ids of these rows. `links`: the rows of this table give them,
+   * whose column leads to these rows.
+   */
   | {
       readonly kind: 'rows';
       readonly table: string;
+      readonly column?: string;
       readonly links?: { readonly table: string; readonly column: string };
       readonly share: RowShare;
       readonly areIds: boolean;

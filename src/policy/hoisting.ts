@@ -191,6 +191,8 @@ export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undef
   const { table } = target;
   const isByLinks = by === 'owner' && relation.kind === 'many_to_many';
   const links = isByLinks ? { links: { table: relation.linkTable, column: relation.targetColumn } } : {};
+  const list = keyListOf(exists);
+  const named = list && { column: list.own.column };
   return (values) => {
     const share = rowShareOf(condition, source.id, values);
     const ofRequest: RowShare | undefined =
@@ -200,7 +202,7 @@ export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undef
     const of = [share, ofRequest].filter((each) => each !== undefined);
     return of.length === 0
       ? undefined
-      : { kind: 'rows', table, ...links, share: { kind: 'all', of }, areIds: by === 'id' };
+      : { kind: 'rows', table, ...links, ...named, share: { kind: 'all', of }, areIds: by === 'id' };
   };
 }
 

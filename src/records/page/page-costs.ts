@@ -19,6 +19,7 @@ import {
   keyShare,
   rowsOfKey,
   shareOf,
+  shareOfKey,
   tablesOfLookUps,
   UNKNOWN_KEYS,
 } from './row-shares.ts';
@@ -552,7 +553,7 @@ export class Estimate {
       else rest *= share;
     }
     if (isOneRange) return { way, keys: 1, keyRows: 0, ofKey: own, found: own, rest };
-    const ofKey = keyShare(known);
+    const ofKey = shareOfKey(known, count, this.#statisticsOf);
     const estimated = (count && estimatedKeys(count, this.#statisticsOf)) ?? UNKNOWN_KEYS;
     const keys = Math.min(known?.distinct ?? Number.POSITIVE_INFINITY, Math.max(1, estimated));
     // The elements of a list are known, so their shares are.

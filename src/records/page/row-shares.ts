@@ -1,4 +1,5 @@
 /** The shares of rows that have given values or one of a list of keys, by the statistics of tables. */
+import { memoizedBy } from '../../memoized.ts';
 import type { ColumnValues, KeyCount, LookUp, RowShare } from '../../policy/branch.ts';
 import type { ColumnStatistics, StatisticsOf, TableStatistics } from './table-statistics.ts';
 
@@ -16,18 +17,42 @@ const MANY_ROWS = 1_000;
 export function shareOf({ columns, rows }: TableStatistics, { column, isId, values }: ColumnValues): number {
   const known = columns.get(column);
   if (known === undefined) return isId ? values.length / Math.max(rows, 1) : UNKNOWN_VALUE;
-  const { common, commonShare, nullShare, distinct } = known;
-  const others = Math.max(0, 1 - nullShare - commonShare) / Math.max(1, distinct - common.size);
+  const rare = rareShare(known);
   let share = 0;
-  for (const value of values) share += common.get(statisticText(value)) ?? others;
+  for (const value of values) share += known.common.get(statisticText(value)) ?? rare;
   return Math.min(1, Math.max(1e-9, share));
 }
+
+/** The share of the rows that have a value which is not a frequent one. */
+const rareShare = ({ common, commonShare, nullShare, distinct }: ColumnStatistics): number =>
+  Math.max(0, 1 - nullShare - commonShare) / Math.max(1, distinct - common.size);
 
 /** The text that PostgreSQL prints for the value. */
 const statisticText = (value: unknown): string => (typeof value === 'boolean' ? (value ? 't' : 'f') : String(value));
 
 export const keyShare = (known: ColumnStatistics | undefined): number =>
   known === undefined ? UNKNOWN_VALUE : (1 - known.nullShare) / known.distinct;
+
+/** The same for one of the keys that rows of a table give, which have a frequent key more often than another. */
+export function shareOfKey(
+  known: ColumnStatistics | undefined,
+  count: KeyCount | undefined,
+  statisticsOf: StatisticsOf,
+): number {
+  const column = count?.kind === 'rows' ? count.column : undefined;
+  const given = column && count?.kind === 'rows' ? statisticsOf(count.table)?.columns.get(column) : undefined;
+  return known === undefined || given === undefined ? keyShare(known) : sharesOfGiven(given)(known).average;
+}
+
+const sharesOfGiven = memoizedBy((given: ColumnStatistics) =>
+  memoizedBy((known: ColumnStatistics) => {
+    const rare = rareShare(known);
+    const present = Math.max(given.commonShare, 1 - given.nullShare);
+    let share = (present - given.commonShare) * rare;
+    for (const [value, each] of given.common) share += each * (known.common.get(value) ?? rare);
+    return { average: present === 0 ? rare : share / present };
+  }),
+);
 
 /**
  * A value of the request is far more frequent than the values of its column on average, so that a plan for all values
@@ -128,7 +153,8 @@ function shareMeeting(
       return shareOfTest(share);
     case 'keys': {
       const keys = estimatedKeys(share.keys, statisticsOf) ?? UNKNOWN_KEYS;
-      return foundBy(share.keys, { keys, ofKey: keyShare(table.columns.get(share.column)), statisticsOf });
+      const ofKey = shareOfKey(table.columns.get(share.column), share.keys, statisticsOf);
+      return foundBy(share.keys, { keys, ofKey, statisticsOf });
     }
     case 'all':
       return Math.min(...share.of.map((each) => shareMeeting(each, table, statisticsOf, shareOfTest)));

@@ -188,7 +188,8 @@ collections:
     const counts: (KeyCount | undefined)[] = [];
     permitOf(OF_OWN_TEAM).lookingUp((_, count) => counts.push(count()) > 0);
     const ofCaller = { kind: 'values', column: 'user_id', values: [ME] };
-    const keys = { kind: 'rows', table: 'members', share: { kind: 'all', of: [ofCaller] }, areIds: false };
+    const ofRows = { kind: 'all', of: [ofCaller] };
+    const keys = { kind: 'rows', table: 'members', column: 'team_id', share: ofRows, areIds: false };
     const share = { kind: 'all', of: [{ kind: 'keys', column: 'team_id', keys }] };
     expect(counts).toEqual([{ kind: 'rows', table: 'documents', share, areIds: true }, keys]);
   });

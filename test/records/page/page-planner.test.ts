@@ -9,7 +9,7 @@ import { areFewLookUps } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter, ListRequest } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
 import type { ChoosesWay, ColumnOrder, OpaqueFilter, PageQuestion } from '../../../src/records/page/page-question.ts';
-import { areManyRows, estimatedKeys, joinsManyRows } from '../../../src/records/page/row-shares.ts';
+import { areManyRows, estimatedKeys, joinsManyRows, shareOfKey } from '../../../src/records/page/row-shares.ts';
 import {
   BackgroundStatistics,
   type ColumnStatistics,
@@ -688,6 +688,25 @@ describe('the way to a page', () => {
         (table) => known.get(table),
       );
     expect([keysOf('frequent'), Math.round(keysOf('rare')!)]).toEqual([50_000, 100]);
+  });
+
+  it('rows that give keys have the frequent ones, of which each has more rows than the average key', () => {
+    const skewed = column(10_000, { hot: 0.2, warm: 0.05 });
+    const known = new Map([['tasks', { rows: 50_000, columns: new Map([['team_id', skewed]]) }]]);
+    const shareBy = (of: string, team = skewed) => {
+      const count = { kind: 'rows', table: 'tasks', column: of, share: MANY, areIds: false } as const;
+      return Number(shareOfKey(team, count, (table) => known.get(table)).toPrecision(2));
+    };
+    expect([shareBy('team_id'), shareBy('team_id', column(10_000, { warm: 0.2 })), shareBy('other')]).toEqual([
+      0.043, 0.01, 0.0001,
+    ]);
+    const documents = { rows: 100_000, columns: new Map([['team_id', skewed]]) };
+    const wayBy = (given: { readonly column?: string }) => {
+      const branch = byKeys('team_id', { kind: 'rows', table: 'tasks', ...given, share: MANY, areIds: false });
+      const filters = [{ column: 'stage_of_none', values: ['x'] }];
+      return shortestWay({ ...QUESTION, branches: [branch], filters }, (table) => known.get(table) ?? documents)?.kind;
+    };
+    expect([wayBy({ column: 'team_id' }), wayBy({})]).toEqual(['gathered', 'branches']);
   });
 
   it('a walk looks up related rows for the rule only where a row meets the filters', () => {
