@@ -202,7 +202,9 @@ export class Estimate {
       if (least === undefined || cost < least.cost) least = { found, cost };
     }
     const { found, cost } = least ?? { found: rows, cost: rows };
-    return { found, cost: Math.min(cost, rows * SCANNED) };
+    // The records that match are ordered. Their number is known where an index finds them.
+    const ordered = least === undefined ? rows * this.#filtered * this.#permitted : 0;
+    return { found, cost: Math.min(cost, (rows + ordered) * SCANNED) };
   }
 
   /** The pages of the table. */

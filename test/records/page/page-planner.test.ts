@@ -709,6 +709,15 @@ describe('the way to a page', () => {
     expect([wayBy({ column: 'team_id' }), wayBy({})]).toEqual(['gathered', 'branches']);
   });
 
+  it('all records that match are ordered, so that a walk before them is longer where these are many', () => {
+    const known = tables(200_000);
+    const walkOf = (filters: PageQuestion['filters']) => {
+      const way = shortestWay({ ...QUESTION, branches: undefined, filters }, (table) => known.get(table));
+      return way?.kind === 'gathered' ? way.walk : undefined;
+    };
+    expect([walkOf([]), walkOf([{ column: 'stage_of_none', values: ['x'] }])]).toEqual([25_600, 12_800]);
+  });
+
   it('a walk looks up related rows for the rule only where a row meets the filters', () => {
     const known = tables(100_000);
     const walkFor = (filters: PageQuestion['filters']) => {
@@ -731,7 +740,7 @@ describe('the way to a page', () => {
 
   it('look-ups that are lists of keys where all records are read cost no row there', () => {
     const known = tables(100_000);
-    const lookUps = [{ table: 'memberships', column: 'user_id', within: [TARGET] }];
+    const lookUps = [{ table: 'memberships', column: 'user_id', within: [TARGET, TARGET] }];
     const wayFor = (unlisted?: PageQuestion['unlisted']) =>
       shortestWay({ ...QUESTION, branches: undefined, lookUps, unlisted }, (table) => known.get(table));
     expect([wayFor(), wayFor(lookUps), wayFor([])].map((way) => way?.kind === 'gathered' && way.walk)).toEqual([
