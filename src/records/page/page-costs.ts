@@ -322,18 +322,21 @@ export class Estimate {
     const { rows, columns } = this.#table;
     const known = columns.get(order.column);
     if (known === undefined) return { read: 0 };
-    const groups = orderedGroups(known)[order.descending ? 'descending' : 'ascending'];
-    if (!order.isFirstPage || groups.length === 0) return { read: rows * known.repeated };
+    const { isFirstPage, after } = order;
+    const all = orderedGroups(known)[order.descending ? 'descending' : 'ascending'];
+    if (all.length === 0 || (!isFirstPage && after === undefined)) return { read: rows * known.repeated };
+    const groups = after === undefined ? all : groupsFrom(all, after, order.descending);
     const average = rows / known.distinct;
     const [first] = groups;
     const ofFirst = rows * first!.share;
     // PostgreSQL orders a value of the index, or all rows.
     const isWorth = (read: number, expected: number): boolean =>
-      PLANNED + read * (WALKED + FOUND) < Math.min(expected * (WALKED + FOUND), rows * SCANNED);
+      isFirstPage && PLANNED + read * (WALKED + FOUND) < Math.min(expected * (WALKED + FOUND), rows * SCANNED);
     if (first!.isOne && order.isThenById && ofFirst >= most && isWorth(most, Math.max(average, ofFirst)))
       return { read: most, values: { upTo: first!.at, isAlone: true } };
     let read = 0;
-    let passed = 0;
+    // Some rows of its first value are on the pages before.
+    let passed = isFirstPage ? 0 : -ofFirst / 2;
     let upTo = '';
     for (const { at, share, ofValue } of groups) {
       if (passed >= most) return { read, ...(isWorth(read, average) && { values: { upTo, isAlone: false } }) };
@@ -671,13 +674,23 @@ const orderedGroups = memoizedBy(
     const ordered = (ends: readonly string[]): readonly OrderedGroup[] => {
       const rare = ends.map((at) => ({ at, share: left / parts, ofValue: left / others, isOne: false }));
       const groups = [...frequent, ...(others > 0 ? rare : [])];
-      const areNumbers = groups.every(({ at }) => Number.isFinite(Number(at)));
-      return groups.toSorted(areNumbers ? byNumber : byText);
+      return groups.toSorted(areNumbers(groups) ? byNumber : byText);
     };
     return { ascending: ordered(bounds.slice(1)), descending: ordered(bounds.slice(0, -1)).toReversed() };
   },
 );
 
+/** The groups of a value and of those after it. */
+function groupsFrom(groups: readonly OrderedGroup[], at: string, descending: boolean): readonly OrderedGroup[] {
+  const known = groups.findIndex((group) => group.at === at);
+  if (known >= 0) return groups.slice(known);
+  const value = { at, share: 0, ofValue: 0, isOne: true };
+  const compare = areNumbers([...groups, value]) ? byNumber : byText;
+  const beyond = groups.findIndex((group) => compare(group, value) > 0 !== descending);
+  return groups.slice(beyond < 0 ? -1 : beyond);
+}
+
+const areNumbers = (groups: readonly OrderedGroup[]): boolean => groups.every(({ at }) => Number.isFinite(Number(at)));
 const byNumber = (a: OrderedGroup, b: OrderedGroup): number => Number(a.at) - Number(b.at);
 const byText = (a: OrderedGroup, b: OrderedGroup): number => (a.at < b.at ? -1 : 1);
 

@@ -171,7 +171,8 @@ export function askedPage(
   const ordering = byId || !endsEarly ? undefined : columnOrderOf(first, sort);
   // A filter may leave none of the first values
   const isBound = ordering !== undefined && filters.some((each) => each.isBoundOn(ordering.column));
-  const order = ordering && { ...ordering, isFirstPage: position === undefined && !isBound };
+  const isFirstPage = position === undefined && !isBound;
+  const order = ordering && { ...ordering, isFirstPage, after: position?.[settled] ?? undefined };
   const ofAll = (): Permit => {
     const lookedUp = permit.lookingUp(store.pages.isNotMany);
     const isSooner = store.pages.looksUpSooner(collection, lookedUp.lookUps);

@@ -60,6 +60,8 @@ export interface ColumnOrder {
   readonly isThenById: boolean;
   /** The page begins with the first value. */
   readonly isFirstPage: boolean;
+  /** The value of the last row before the page, as PostgreSQL prints it. */
+  readonly after?: string | undefined;
 }
 
 export interface PageQuestion {

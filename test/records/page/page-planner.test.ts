@@ -517,12 +517,25 @@ describe('the way to a page', () => {
       const question = { ...QUESTION, branches: undefined, isOpen: true, isById: false, order: asked, opaque };
       return shortestWay(question, (table) => (table === 'documents' ? kinds : known.get(table)));
     };
-    const ways = [wayBy({}), wayBy({ descending: true }), wayBy({ isFirstPage: false })];
+    const later = (after: string): Partial<ColumnOrder> => ({ isFirstPage: false, after });
+    const ways = [
+      wayBy({}),
+      wayBy({ descending: true }),
+      wayBy({ isFirstPage: false }),
+      wayBy(later('most')),
+      wayBy(later('some')),
+      wayBy({ ...later('few'), descending: true }),
+      wayBy({ ...later('g'), descending: true }),
+    ];
     const walks = ways.map((way) => way?.kind === 'gathered' && [way.walk, way.first]);
     expect(walks).toEqual([
       [1_600, { upTo: 'few', isAlone: true }],
       [3_200, { upTo: 'some', isAlone: true }],
       [1_600, undefined],
+      [1_600, undefined],
+      [3_200, undefined],
+      [6_400, undefined],
+      [6_400, undefined],
     ]);
   });
 
