@@ -262,12 +262,18 @@ export class Estimate {
     if (keys === undefined || way?.kind !== 'gathered' || way.by === 'keys' || best === undefined) return way;
     const isServed = keys.isId || indexed.has(keys.column);
     if (!isServed || besideKeys === undefined) return way;
-    const rows = keys.isId ? 1 : this.#table.rows * keyShare(this.#table.columns.get(keys.column));
-    const each = RANGE + rows * (WALKED + FOUND);
+    const each = this.#costOfKey(keys.column);
     const read = this.#readRelated(keys);
     const beside = summed(besideKeys.map((branch) => this.#shortest(branch).whole));
     const most = LENGTHS.find((length) => length * each <= Math.max(read, FEW_KEYS_COST)) ?? 0;
     return (read + most * each + beside) * TRY <= best.cost ? { ...way, keys: most } : way;
+  }
+
+  /** The cost to find the rows with a key in the column. */
+  #costOfKey(column: string): number {
+    const isId = column === keyOf(this.#question.collection).column;
+    const rows = isId ? 1 : this.#table.rows * keyShare(this.#table.columns.get(column));
+    return RANGE + rows * (WALKED + FOUND);
   }
 
   /** The cost to find that no related row counts, or to find some. */
@@ -430,7 +436,8 @@ export class Estimate {
     const cost = Math.min(found, (read ?? found) + opaque.rows * RANGE) + opaque.rows * WALKED + ruled;
     // The keys may be many more than the rows that other filters leave.
     const isByKeys = opaque.kind === 'related' && filters.length === 0;
-    const keys = LENGTHS.find((each) => each * RANGE * TRY <= found && each >= USUAL_LENGTH) ?? USUAL_LENGTH;
+    const ofKey = related?.by === undefined ? RANGE : this.#costOfKey(related.by);
+    const keys = LENGTHS.find((each) => each * ofKey * TRY <= found && each >= USUAL_LENGTH) ?? USUAL_LENGTH;
     return {
       cost,
       way: isByKeys

@@ -477,7 +477,7 @@ class PageStatements {
       if (rows === 0) return undefined;
       const passed = this.#walkedIn(way.within, walked, within);
       const from = first === undefined ? passed.from : this.#firstRows(first, walked, rows, within);
-      const further = first === undefined && rows === way.walk ? FURTHER : undefined;
+      const further = first === undefined ? FURTHER : undefined;
       return { columns, most, rows, tested: way.tested, further, conditions, rule: this.#rule, ...passed, from };
     };
     const gathered = way.walk === 0 ? all : sql`(${walkedIds(walk(way.walk), [all])})`;

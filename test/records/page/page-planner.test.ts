@@ -326,6 +326,14 @@ describe('the way to a page', () => {
     expect(wayTo(10, 'search')).toEqual({ kind: 'gathered', by: 'filters' });
     expect(wayTo(10, 'related')).toEqual({ kind: 'gathered', by: 'keys', keys: 50 });
     expect(wayTo(10, 'mixed')).toEqual({ kind: 'gathered', by: 'filters' });
+    const keysBy = (by: string) => {
+      const lookUps = [{ ...TARGET, by }];
+      const opaque = ofFilter({ rows: 40_000, cost: 60_000, kind: 'related', lookUps });
+      const way = shortestWay({ ...QUESTION, branches: undefined, isOpen: true, opaque }, (table) => known.get(table));
+      return way?.kind === 'gathered' ? way.keys : undefined;
+    };
+    // A hundred documents have each owner, and one has each parent.
+    expect([keysBy('owner_id'), keysBy('parent_id'), keysBy('id')]).toEqual([50, 1_600, 1_600]);
     expect(wayTo(50_000, 'search')?.kind).toBe('branches');
     // The related rows may be many where another filter leaves few.
     const opaque = ofFilter({ rows: 1, cost: 1_000, kind: 'related', lookUps: [TARGET] });

@@ -17,6 +17,7 @@ const RULES = {
   labelled: 'any(@record.labels as l, l.name matches "rare")',
   unlabelled: 'any(@record.labels as l, l.name matches "nothing")',
   frequent: 'any(@record.labels as l, l.name matches "label")',
+  quarter: 'any(@record.labels as l, l.rank = 0)',
   sized: '@record.size < 40',
   every: 'any(@record.labels as l, l.name matches "rare" or true)',
   filed: '@record.folder.rank > 997',
@@ -36,7 +37,7 @@ roles: [member]
 register: { roles: [member] }
 collections:
   labels:
-    fields: { name: { type: string, max: 40, search: true } }
+    fields: { name: { type: string, max: 40, search: true }, rank: int }
     access: { view: true }
   folders:
     fields: { rank: { type: int } }
@@ -57,8 +58,8 @@ const raised = (kind: string, n: string) => `('0190000${kind}-0000-7000-8000-' |
 
 /** A label in 300 is rare; six of 3,000 folders have a rank over 997; the caller owns a card in 1,000. */
 function fillings(me: string): readonly string[] {
-  const labels = `INSERT INTO labels (id, created_at, updated_at, name, "name~folded")
-    SELECT ${raised('1', 'n')}, now(), now(), name, name
+  const labels = `INSERT INTO labels (id, created_at, updated_at, name, "name~folded", rank)
+    SELECT ${raised('1', 'n')}, now(), now(), name, name, n % 4
       FROM (SELECT n, CASE WHEN n = 7 THEN 'rare' ELSE 'label ' || n END AS name FROM generate_series(1, 300) AS n) AS made`;
   const folders = `INSERT INTO folders (id, created_at, updated_at, rank)
     SELECT ${raised('2', 'n')}, now(), now(), n % 1000 FROM generate_series(1, 3000) AS n`;
@@ -148,6 +149,15 @@ describe.each(KINDS)('the keys of related rows (%s)', (kind) => {
       [50, [false, true]],
     ] as const)
       expect(await readBy(walk), `${walk}`).toEqual({ json, isRead });
+  });
+
+  it('a short walk that has found nearly half of the page goes on before the keys are read', async () => {
+    const keyed: ChoosesWay = () => ({ kind: 'gathered', by: 'all', walk: 400, keys: 5_000 });
+    const { statement, json } = await shown('quarter', keyed, undefined);
+    expect(json).toBe((await shown('quarter', plainly, undefined)).json);
+    const lines = await db.rows(sql`EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ${statement}`);
+    const keys = lines.findIndex(([line]) => line!.includes('CTE keys'));
+    expect(lines[keys + 1]![0]).toContain('never executed');
   });
 
   it('a list of no keys ends the list', async () => {
