@@ -263,10 +263,5 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
     /mayDiffer\(residual\) \? next : alias/,
     'alias',
   ),
-  fault(
-    ACCESS,
-    'an action without a rule is allowed',
-    /if \(rules\.length === 0\) return 'deny'/,
-    "if (rules.length === 0) return 'allow'",
-  ),
+  fault(ACCESS, 'an action without a rule is allowed', /residual\.verdict \?\? 'deny'/, "residual.verdict ?? 'allow'"),
 ];
