@@ -44,8 +44,8 @@ export async function estimatedFilter(
 
 /** The cost of a short list, in the unit of the database. */
 const SHORT_LIST_COST = 2_000;
-/** The look-up of a key by an index reads some pages, and one page of the table has so many rows. */
-const ROWS_OF_KEY = 50;
+/** In the time that the look-up of a key by an index takes, so many rows of a table are read as a whole. */
+const ROWS_OF_KEY = 100;
 
 /**
  * The lists of keys, each of which is read once. Short: nothing else leads to other tables. Long: PostgreSQL, which expects ten

@@ -454,11 +454,11 @@ export class Estimate {
     const { rows } = this.#table;
     const each = WALKED + Math.max(SCANNED, this.#filterCost + ruled);
     const read = this.#scanned(scanned);
-    // The database expects most pages of the look-ups to be read before.
+    // The database expects most pages of the look-ups to be read before. Its cost counts look-ups in place of what is kept.
     const least =
       hashed === undefined
         ? Math.max(cost * OPAQUE, read, (lookedUp?.rows ?? 0) * each)
-        : Math.max(rows * SCANNED + (hashed + rows * looped) * OPAQUE, read);
+        : Math.max(Math.min(cost * OPAQUE, rows * SCANNED + (hashed + rows * looped) * OPAQUE), read);
     return Math.min(least, rows * each);
   }
 

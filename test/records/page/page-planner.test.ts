@@ -477,13 +477,15 @@ describe('the way to a page', () => {
 
   it('related rows that the database keeps in memory cost their reading, and not a look-up for each row', () => {
     const known = tables(100_000);
-    const wayTo = (hashed: number | undefined, looped = 0) => {
-      const opaque = ofFilter({ rows: 1_000, cost: 10_000_000, kind: 'mixed', lookUps: [TARGET], hashed, looped });
+    const wayTo = (hashed: number | undefined, looped = 0, cost = 10_000_000) => {
+      const opaque = ofFilter({ rows: 1_000, cost, kind: 'mixed', lookUps: [TARGET], hashed, looped });
       return shortestWay({ ...QUESTION, branches: undefined, isOpen: true, opaque }, (table) => known.get(table));
     };
     expect(wayTo(200)).toEqual({ kind: 'gathered', by: 'filters', walk: 800 });
     // Others are looked up beside them.
     expect(wayTo(200, 5)).toEqual({ kind: 'gathered', by: 'filters', walk: 12_800 });
+    // … but for few records, where an index finds these first.
+    expect(wayTo(200, 5, 30_000)).toEqual({ kind: 'gathered', by: 'filters', walk: 800 });
     expect(wayTo(undefined)).toEqual({ kind: 'gathered', by: 'filters', walk: 25_600 });
   });
 
