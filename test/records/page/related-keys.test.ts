@@ -35,6 +35,7 @@ const idOf = (name: Name): string => (name === 'filed' ? 'no' : 'id');
 const SCHEMA = `
 roles: [member]
 register: { roles: [member] }
+limits: { query_time: 60s }
 collections:
   labels:
     fields: { name: { type: string, max: 40, search: true }, rank: int }
