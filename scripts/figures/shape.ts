@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { type Node, type Program, Visitor } from 'oxc-parser';
 import type { SourceFile } from './source.ts';
 
-export const LIMITS_OF_SHAPE = { longFunctions: 0, names: 20, fileNames: 16, duplicates: 0 };
+export const LIMITS_OF_SHAPE = { longFunctions: 0, names: 20, fileNames: 16, duplicates: 0, databaseLines: 3_000 };
 /** Lines from which a function is long. */
 const LONG = 60;
 
@@ -83,6 +83,10 @@ export const longFunctions = ({ functions }: Shape): readonly SizedFunction[] =>
   functions.filter(({ lines }) => lines >= LONG);
 
 /** Paths by the name that they share. */
+export const inDatabase = ({ path }: SourceFile): boolean => /^src\/(?:store\/)?database\//.test(path);
+export const totalLines = (files: readonly SourceFile[]): number =>
+  files.reduce((sum, { lines }) => sum + lines.length, 0);
+
 export type Repeated = ReadonlyMap<string, readonly string[]>;
 
 const repeatedOf = (places: ReadonlyMap<string, ReadonlySet<string>>): Repeated =>

@@ -2,6 +2,7 @@
 import {
   type Cells,
   type Database,
+  type DecidedRows,
   QueueFull,
   type Reader,
   type ReadOptions,
@@ -134,7 +135,7 @@ export class WorkerNode {
       rows: (statement, options) => this.rows(statement, options, shard),
       run: (statement) => this.run(statement),
       write: (statement, target) => this.write(statement, target),
-      writeDecided: this.#writeDecided(shard),
+      writeDecided: (decision, statement) => this.#writeDecided(shard, decision, statement),
     };
   }
 
@@ -163,16 +164,14 @@ export class WorkerNode {
     return rows ?? this.#coordinator.write(statement, target);
   }
 
-  readonly #writeDecided =
-    (shard: TenantShard): NonNullable<StatementTaker['writeDecided']> =>
-    async (decision, statement) => {
-      mustNotHoldConnection();
-      const decides = shard.statement(decision);
-      // Citus may decide in another session, whose settings the statement does not see.
-      if (decides === undefined) return undefined;
-      const both = await retried(() => this.#writeHere([decides, statement], () => shard.leaveToCitus(decision)));
-      return both && [both[0]!, both[1]!];
-    };
+  async #writeDecided(shard: TenantShard, decision: Sql, statement: Sql): Promise<DecidedRows | undefined> {
+    mustNotHoldConnection();
+    const decides = shard.statement(decision);
+    // Citus may decide in another session, whose settings the statement does not see.
+    if (decides === undefined) return undefined;
+    const rows = await retried(() => this.#writeHere([decides, statement], () => shard.leaveToCitus(decision)));
+    return rows && { decided: rows[0]!, written: rows[1]! };
+  }
 
   close(): Promise<void> {
     return this.#lanes.close();

@@ -97,7 +97,11 @@ export function deliver(
   for (const each of subscriptions) if (each.channel === channel) each.onMessage(payload);
 }
 
-export type StatementTaker = Pick<Database, 'rows' | 'run' | 'write' | 'writeDecided'>;
+export type DecidedRows = Readonly<Record<'decided' | 'written', readonly Cells[]>>;
+export interface StatementTaker extends Pick<Database, 'rows' | 'run' | 'write'> {
+  /** Sends a SELECT that decides, and a statement that writes, as one transaction. Undefined: neither had an effect. */
+  writeDecided?(decision: Sql, statement: Sql): Promise<DecidedRows | undefined>;
+}
 
 export interface Database extends Reader {
   /**
@@ -120,8 +124,6 @@ export interface Database extends Reader {
    * them.
    */
   write(statement: Sql, target?: WriteTarget): Promise<readonly Cells[]>;
-  /** The rows of a SELECT that decides, and of a statement that writes, in one transaction. Undefined: neither had an effect. */
-  writeDecided?(decision: Sql, statement: Sql): Promise<readonly [readonly Cells[], readonly Cells[]] | undefined>;
   /** From now on, each write to these tables gets its own transaction. */
   separateWritesTo?(tables: readonly string[]): void;
   /**

@@ -4,11 +4,13 @@ import { describe, expect, test } from 'vitest';
 import {
   exactDuplicates,
   fileNamesUsedTwice,
+  inDatabase,
   LIMITS_OF_SHAPE,
   longFunctions,
   namesDeclaredTwice,
   type Repeated,
   shapeOf,
+  totalLines,
 } from '../../scripts/figures/shape.ts';
 import { readSource } from '../../scripts/figures/source.ts';
 
@@ -34,5 +36,9 @@ describe('the shape of the source', () => {
   test(`names few files alike: at most ${LIMITS_OF_SHAPE.fileNames}`, () => {
     const found = fileNamesUsedTwice(source);
     expect(found.size, listOf(found)).toBeLessThanOrEqual(LIMITS_OF_SHAPE.fileNames);
+  });
+
+  test(`holds the database room small: at most ${LIMITS_OF_SHAPE.databaseLines} lines`, () => {
+    expect(totalLines(source.filter(inDatabase))).toBeLessThanOrEqual(LIMITS_OF_SHAPE.databaseLines);
   });
 });

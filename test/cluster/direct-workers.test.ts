@@ -273,7 +273,7 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     const update = sql`
       UPDATE documents SET title = title || '!' WHERE team_id = ${uuid(team)} AND title = current_setting('bylaw.judged', true)
       RETURNING title`;
-    expect(await node.writeDecided!(decision, update)).toEqual([[['a title']], [['a title!']]]);
+    expect(await node.writeDecided!(decision, update)).toEqual({ decided: [['a title']], written: [['a title!']] });
     await moveShard(team, from, to);
     expect(await node.writeDecided!(decision, update)).toBeUndefined();
     expect(await titleOf(team)).toBe('a title!');
@@ -294,11 +294,11 @@ describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers ask
     for (let i = 0; i < 16; i++) {
       const isAllowed = i % 3 !== 0;
       const title = isAllowed ? 'a title' : ['', 'another'][i % 2]!;
-      const [, written] = (await node.writeDecided!(decide(title), update))!;
+      const { written } = (await node.writeDecided!(decide(title), update))!;
       expect(written).toEqual(isAllowed ? [['a title']] : []);
     }
     const undecided = sql`SELECT 1 FROM ${tableIdent('documents')} WHERE team_id = ${uuid(randomUUID())}`;
-    expect(await node.writeDecided!(undecided, update)).toEqual([[], []]);
+    expect(await node.writeDecided!(undecided, update)).toEqual({ decided: [], written: [] });
   });
 
   test('a table that is not distributed has no node, and another text than an id has none', () => {

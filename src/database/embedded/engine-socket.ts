@@ -1,8 +1,7 @@
 /**
- * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the
- * answers. The engine's own adapter parses with a TextDecoder, which drops a U+FEFF at the start of
- * every value. The engine has a thread of its own: statements, checkpoints and syncs do not hold up
- * the event loop. Messages and answers are transferred, not copied.
+ * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the answers. The engine's own
+ * adapter parses with a TextDecoder, which drops a U+FEFF at the start of every value. The engine has a thread of its own:
+ * statements, checkpoints and syncs do not hold up the event loop. Messages and answers are transferred, not copied.
  */
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
@@ -18,11 +17,8 @@ export interface EngineStart {
   readonly code?: object;
 }
 
-/** The place of an engine's content. Its thread reads the folder; the snapshot is read when a thread starts. */
-export interface EnginePlace {
-  readonly folder: string | undefined;
-  readonly snapshot?: Blob | undefined;
-}
+/** The snapshot is read when a thread starts. */
+export type EnginePlace = Pick<EngineStart, 'folder'> & { readonly snapshot?: Blob | undefined };
 
 /** Whole messages of PostgreSQL's protocol; or the error that ends the thread. */
 export type EngineAnswer = Uint8Array<ArrayBuffer> | Error;
@@ -30,10 +26,7 @@ export type EngineAnswer = Uint8Array<ArrayBuffer> | Error;
 /** Source and build have the file beside this one. */
 export const ENGINE_MAIN = new URL(`./engine-thread-main${extname(import.meta.url)}`, import.meta.url);
 
-/**
- * MiB, allocated as used. PostgreSQL reports statements that are nested too deeply, unless the stack ends before: then
- * the engine gives no answer.
- */
+/** MiB, allocated as used. The engine gives no answer where the stack ends before PostgreSQL's limit of nesting. */
 const STACK_MIB = 64;
 /** MiB. The engine's memory is not the thread's own, which has only the answers. */
 const YOUNG_MIB = 8;
@@ -49,10 +42,9 @@ export const engineCode = memoized(async (): Promise<object> => {
 
 export async function startEngine({ folder, snapshot }: EnginePlace): Promise<Worker> {
   const [code, bytes] = await Promise.all([engineCode(), snapshot?.arrayBuffer()]);
-  const start: EngineStart = { folder, snapshot: bytes, code };
   return new Worker(ENGINE_MAIN, {
     name: 'embedded database',
-    workerData: start,
+    workerData: { folder, snapshot: bytes, code } satisfies EngineStart,
     transferList: bytes === undefined ? [] : [bytes],
     resourceLimits: { stackSizeMb: STACK_MIB, maxYoungGenerationSizeMb: YOUNG_MIB },
     // Some flags of a program, such as `--input-type`, do not suit another file.

@@ -32,7 +32,7 @@ export interface RecordPage extends Counted {
   readonly nextCursor?: string;
 }
 
-/** PostgreSQL expects the number of rows for which a filter finds related ones, and chooses how. */
+/** PostgreSQL expects the number of rows whose related ones a filter finds, and chooses the way. */
 const isNoList: IsFew = () => false;
 
 /** The parts of a service that pages need. */

@@ -234,6 +234,9 @@ export async function updateDecided(
     ? await q.writeDecided?.(decided.decision.fill(known), decided.statement.fill(known))
     : undefined;
   if (both === undefined) return (await sendWrite(writer, statement.fill(known), sent))[0];
-  const [[[, ...decisions] = []], [cells]] = both;
+  const {
+    decided: [[, ...decisions] = []],
+    written: [cells],
+  } = both;
   return cells && [...cells, ...decisions];
 }

@@ -91,7 +91,7 @@ describe.each(ONE_KIND)('on %s, an update that is decided before it is written',
       return to.transaction(async (tx) => {
         const decided = await tx.rows(decision);
         if (change !== undefined) await tx.run(change);
-        return [decided, await tx.rows(statement)];
+        return { decided, written: await tx.rows(statement) };
       });
     },
   });
