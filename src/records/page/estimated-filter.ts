@@ -38,14 +38,15 @@ export async function estimatedFilter(
   };
   let [own, all] = await bothPlanned();
   const lists = listsIn(own!, store.pages.rowsOf(collection)!);
+  const isAllOrNone = planNodesOf(own!).some((node) => node['One-Time Filter'] !== undefined);
   if (lists === 'long') [own, all] = await bothPlanned('as planned');
-  return { ...expectedRows(own!), kind: opacity, lookUps: filter.lookUps, lists, all: expectedRows(all!) };
+  return { ...expectedRows(own!), kind: opacity, lookUps: filter.lookUps, lists, isAllOrNone, all: expectedRows(all!) };
 }
 
 /** The cost of a short list, in the unit of the database. */
 const SHORT_LIST_COST = 2_000;
-/** In the time that the look-up of a key by an index takes, so many rows of a table are read as a whole. */
-const ROWS_OF_KEY = 100;
+/** The look-up of a key by an index reads up to four pages. Five times as many pages of a table have so many rows. */
+const ROWS_OF_KEY = 45;
 
 /**
  * The lists of keys, each of which is read once. Short: nothing else leads to other tables. Long: PostgreSQL, which expects ten

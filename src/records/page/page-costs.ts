@@ -37,6 +37,8 @@ const FORMER = 2 * FOUND;
 const SCANNED = 0.1;
 /** A row that a walk or a range passes, besides its page. */
 const WALKED = 0.25;
+/** A way whose cost is not sure may take so many times the least. */
+const SAFE = 5;
 /** A walk is expected to be so many times longer, because matching rows may be spread unevenly. */
 const UNEVEN = 2;
 /** Rows that share a page where the order is that of the table. */
@@ -123,14 +125,17 @@ export class Estimate {
     // The range of a filter holds fewer rows than the walk, in the same order.
     const walk = range ?? { cost: this.#walk, way: undefined };
     const ofValue = ofRule?.way.kind === 'range' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
-    const ofBranches = ofRule?.way.kind === 'branches' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
+    const ofBranches = ofRule?.way.kind === 'branches' ? { ...ofRule, way: ofRule.way } : undefined;
     // The other ways gather ids first.
     const isShort = walk.way === undefined && ofValue === undefined && walk.cost <= UNION;
     if (isShort && this.#isSure()) return undefined;
     const ofFilters = this.#links === undefined ? undefined : this.#ofFilters(served);
-    const found = cheapest<Costed<FullWay>>([this.#ofOpaque, this.#ofAll, ofFilters]);
+    const gathered = [this.#ofOpaque, this.#ofAll, ofFilters];
+    const found = cheapest<Costed<FullWay>>(gathered);
     const isBounded = ofBranches !== undefined && found !== undefined && ofBranches.cost <= UNBOUNDED * found.cost;
-    const best = isBounded ? ofBranches : (found ?? ofBranches);
+    const likely = isBounded ? ofBranches : (found ?? ofBranches);
+    const isAllOrNone = this.#question.opaque?.isAllOrNone === true;
+    const best = isAllOrNone ? safest<Costed<FullWay>>([ofBranches, ...gathered]) : likely;
     // A walk in vain passes more rows than the range.
     const isOpenEnded = range === undefined && this.#links === undefined && !this.#isSure();
     const limit = isOpenEnded ? Math.max(walk.cost, best?.cost ?? Number.POSITIVE_INFINITY) : walk.cost;
@@ -306,11 +311,11 @@ export class Estimate {
     return values === undefined ? undefined : { ...other, walk, first: values };
   }
 
-  /** The rows that a walk passes at such a cost, if it meets as many former versions as there may be. */
+  /** The rows that a walk passes at such a cost, if it meets as many former versions as there may be, on pages of their own. */
   #rowsWithin(cost: number, passed: number): number {
     const { dead = 0 } = this.#table;
-    const updated = Math.max(cost / (passed + FORMER), (cost - dead * FORMER) / passed);
-    return Math.min(cost / (passed + MOVED * FOUND), updated);
+    const updated = Math.min(cost / (passed + FORMER), this.#pages);
+    return Math.min(cost / (passed + MOVED * FOUND), Math.max(updated, (cost - dead * FORMER) / passed));
   }
 
   /** The cost of a walk that passes all of so many rows. */
@@ -412,15 +417,17 @@ export class Estimate {
 
   /** The rule is tested for these rows, or for the first of them in the order of the page, if they are few. */
   #ruledOf(found: number): { readonly cost: number; readonly isOrdered?: true } {
-    const { isById, order, lookUps } = this.#question;
+    const { isById, order, lookUps, opaque } = this.#question;
     const all = found * this.#ruled;
     // The first rows may all be ruled out, and PostgreSQL reads related tables as a whole where that takes less.
     const most = Math.max(MOST_FILTERED, this.#scanned(tablesOfLookUps(lookUps)));
-    const isOrdered = all > 0 && all <= most && (isById || order !== undefined) && found <= MOST_FILTERED;
-    if (!isOrdered) return { cost: all };
+    const hasOrder = all > 0 && (isById || order !== undefined);
+    // PostgreSQL would read these tables in vain where no rows are found.
+    if (hasOrder && opaque?.isAllOrNone === true && all <= SAFE * most) return { cost: all, isOrdered: true };
+    if (!hasOrder || all > most || found > MOST_FILTERED) return { cost: all };
     return {
       cost: found * SCANNED + Math.min(found, (UNEVEN * this.#question.most) / this.#permitted) * this.#ruled,
-      isOrdered,
+      isOrdered: true,
     };
   }
 
@@ -433,13 +440,15 @@ export class Estimate {
     const [related] = opaque.kind === 'related' ? opaque.lookUps : [];
     const read = related && (this.#statisticsOf(related.table)?.rows ?? Number.POSITIVE_INFINITY) * SCANNED;
     const { cost: ruled, ...ordered } = this.#ruledOf(opaque.rows);
-    const cost = Math.min(found, (read ?? found) + opaque.rows * RANGE) + opaque.rows * WALKED + ruled;
+    const ofNone = Math.min(found, (read ?? found) + opaque.rows * RANGE);
+    const cost = ofNone + opaque.rows * WALKED + ruled;
     // The keys may be many more than the rows that other filters leave.
     const isByKeys = opaque.kind === 'related' && filters.length === 0;
     const ofKey = related?.by === undefined ? RANGE : this.#costOfKey(related.by);
     const keys = LENGTHS.find((each) => each * ofKey * TRY <= found && each >= USUAL_LENGTH) ?? USUAL_LENGTH;
     return {
       cost,
+      ofNone,
       way: isByKeys
         ? { kind: 'gathered', by: 'keys', keys, ...ordered }
         : { kind: 'gathered', by: 'filters', ...ordered },
@@ -483,7 +492,8 @@ export class Estimate {
     const [first, ...others] = branches.map(({ branch }) => branch);
     if (others.length === 0 && first!.isOneRange) return { cost, way: { kind: 'range', of: first! } } as const;
     const looked = UNION + Math.min(this.#question.most, this.#table.rows) * FOUND;
-    return { cost: cost + looked, way: { kind: 'branches', branches: [first!, ...others] } } as const;
+    const ofNone = summed(branches.map(({ whole }) => whole));
+    return { cost: cost + looked, ofNone, way: { kind: 'branches', branches: [first!, ...others] } } as const;
   }
 
   get #walk(): number {
@@ -581,6 +591,8 @@ type FullWay = Exclude<ChosenWay, ValueRange | undefined>;
 
 interface Costed<Way> {
   readonly cost: number;
+  /** The cost where no row meets the filters. Default: the same. */
+  readonly ofNone?: number | undefined;
   readonly way: Way;
 }
 
@@ -715,4 +727,13 @@ function cheapest<T extends { readonly cost: number }>(ways: readonly (T | undef
   let least: T | undefined;
   for (const way of ways) if (way !== undefined && (least === undefined || way.cost < least.cost)) least = way;
   return least;
+}
+
+/** The one whose cost exceeds the least by the fewest times at worst: where the filters find as many rows as expected, or none. */
+function safest<T extends Costed<unknown>>(ways: readonly (T | undefined)[]): T | undefined {
+  const known = ways.filter((way) => way !== undefined);
+  const ofNone = (way: T): number => way.ofNone ?? way.cost;
+  const [least, leastOfNone] = [Math.min(...known.map(({ cost }) => cost)), Math.min(...known.map(ofNone))];
+  const worst = (way: T): number => Math.max(way.cost / least, ofNone(way) / leastOfNone);
+  return known.toSorted((a, b) => worst(a) - worst(b))[0];
 }

@@ -119,6 +119,8 @@ export interface OpaqueFilter extends ExpectedRows {
   readonly lookUps: readonly LookUp[];
   /** The filter has short lists of keys in place of all look-ups, or would have a long one in place of some. */
   readonly lists?: 'short' | 'long' | undefined;
+  /** A test that depends on no record decides whether a part of it finds as many rows as expected, or none. */
+  readonly isAllOrNone?: boolean | undefined;
   /** The rows that the list rule permits, too. */
   readonly all: ExpectedRows;
 }

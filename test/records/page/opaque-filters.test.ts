@@ -23,6 +23,7 @@ collections:
       owner: { kind: belongs_to, collection: users, required: true }
       parent: { kind: belongs_to, collection: notes }
       children: { kind: has_many, collection: notes, via: parent }
+      folders: { kind: many_to_many, collection: folders }
       folder: { kind: belongs_to, collection: folders }
     access: { view: '@record.owner = @request.auth.id', create: true }
   folders:
@@ -99,6 +100,18 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
     await world.records.list(ann.ask('notes'), { limit: 5, offset: 0, filter });
     expect(opaque!.lists).toBe(lists);
   });
+
+  it.each([
+    ['folders contains "01900000-0000-7000-8000-000000000001" or code = "c2"', true],
+    ['any(folders as f, f.name = "x") or code = "c2"', false],
+  ])(
+    'the plan of a filter tells that a test of another record decides for all rows: %s, %j',
+    async (text, isAllOrNone) => {
+      const { filter } = compileFilter(text, { catalog: world.schema, collection: 'notes', params: {} });
+      await world.records.list(ann.ask('notes'), { limit: 5, offset: 0, filter });
+      expect(opaque!.isAllOrNone).toBe(isAllOrNone);
+    },
+  );
 
   it('a list of as many keys as a filter would look for one by one is read once into a hash table', async () => {
     const { filter } = compileFilter('any(children as c, c.kind = "k1") or code = "c2"', {

@@ -407,6 +407,12 @@ describe('the way to a page', () => {
     expect([undefined, 0, 500, 30_000].map(walkOf)).toEqual([6_400, 6_400, 6_400, 1_600]);
   });
 
+  it('a walk of former versions reads no more pages than the table has', () => {
+    const documents = { ...tables(100_000).get('documents')!, dead: 100_000, pages: 1_000 };
+    const opaque = ofFilter({ rows: 10_000, cost: 200_000, kind: 'own', lookUps: [] });
+    expect(shortestWay({ ...QUESTION, branches: undefined, opaque }, () => documents)).toMatchObject({ walk: 800 });
+  });
+
   it('a bounded walk passes at least twice the rows of the page', () => {
     const known = tables(100_000);
     const walkFor = (most: number) => {
@@ -688,6 +694,23 @@ describe('the way to a page', () => {
     };
     expect(wayOf('me')).toMatchObject({ walk: 100 });
     expect(wayOf('busy')).toMatchObject({ kind: 'gathered', by: 'all', walk: 6_400 });
+  });
+
+  it('a filter that may find no rows by a test of other records is read first, and its rows are in order before the rule', () => {
+    const parents = { ...tables(100_000).get('parents')!, rows: 600_000 };
+    const known = new Map([...tables(100_000), ['parents', parents] as const]);
+    const ids = byKeys('id', { kind: 'rows', table: 'parents', share: MANY, areIds: false });
+    const wayOf = (isAllOrNone: boolean, rows: number) => {
+      const found = { rows, cost: 250_000, hashed: 1_000, scanned: ['documents'] };
+      const all = { ...found, scanned: ['documents', 'parents'] };
+      const opaque = { ...found, kind: 'mixed', lookUps: [TARGET], isAllOrNone, all } as const;
+      const question = { ...QUESTION, branches: [ids], lookUps: [TARGET], opaque };
+      return shortestWay(question, (table) => known.get(table));
+    };
+    expect(wayOf(false, 20_000)).toMatchObject({ kind: 'gathered', by: 'all' });
+    expect(wayOf(true, 20_000)).toMatchObject({ kind: 'gathered', by: 'filters', isOrdered: true });
+    // The look-ups of the rule would take too long for many rows.
+    expect(wayOf(true, 90_000)).not.toHaveProperty('isOrdered');
   });
 
   it('keys that are ids are read in their order, of which the first are enough', () => {
