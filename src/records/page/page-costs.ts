@@ -60,6 +60,8 @@ const PLANNED = 500;
 
 /** The share of a condition that is not known. */
 const UNKNOWN_SHARE = 0.3;
+/** The most rows with values of which statistics name none, in an order that begins with others. */
+const UNNAMED_SHARE = 0.001;
 /** Above this correlation, the rows of a value lie together. */
 const CLUSTERED = 0.5;
 /** Above this correlation, the order of a column is that of the table. */
@@ -343,15 +345,17 @@ export class Estimate {
     // PostgreSQL orders a value of the index, or all rows.
     const isWorth = (read: number, expected: number): boolean =>
       isFirstPage && PLANNED + read * (WALKED + FOUND) < Math.min(expected * (WALKED + FOUND), rows * SCANNED);
-    if (first!.isOne && order.isThenById && ofFirst >= most && isWorth(most, Math.max(average, ofFirst)))
-      return { read: most, values: { upTo: first!.at, isAlone: true } };
     let read = 0;
     // Some rows of its first value are on the pages before.
     let passed = isFirstPage ? 0 : -ofFirst / 2;
     let upTo = '';
-    for (const { at, share, ofValue } of groups) {
+    for (const { at, share, ofValue, isOne } of groups) {
       if (passed >= most) return { read, ...(isWorth(read, average) && { values: { upTo, isAlone: false } }) };
-      passed += rows * share;
+      const own = rows * share;
+      const isAlone = isOne && order.isThenById && own >= most;
+      if (isAlone && isWorth(read + most, Math.max(average, own)))
+        return { read: read + most, values: { upTo: at, isAlone } };
+      passed += own;
       read += rows * ofValue;
       upTo = at;
     }
@@ -686,13 +690,15 @@ const orderedGroups = memoizedBy(
   ({ common, commonShare, nullShare, distinct, bounds = [] }: ColumnStatistics): OrderedGroups => {
     const others = distinct - common.size;
     const parts = bounds.length - 1;
-    if (others > 0 && parts < 1) return { ascending: [], descending: [] };
     const left = Math.max(0, 1 - nullShare - commonShare);
+    // A single value of few rows has no bounds. Wherever it lies, its rows are read in a moment.
+    const areNamed = others > 0 && parts >= 1;
+    if (others > 0 && !areNamed && left > UNNAMED_SHARE) return { ascending: [], descending: [] };
     const frequent = [...common].map(([at, share]): OrderedGroup => ({ at, share, ofValue: share, isOne: true }));
     // A frequent value within a part counts as the first of it.
     const ordered = (ends: readonly string[]): readonly OrderedGroup[] => {
       const rare = ends.map((at) => ({ at, share: left / parts, ofValue: left / others, isOne: false }));
-      const groups = [...frequent, ...(others > 0 ? rare : [])];
+      const groups = [...frequent, ...(areNamed ? rare : [])];
       return groups.toSorted(areNumbers(groups) ? byNumber : byText);
     };
     return { ascending: ordered(bounds.slice(1)), descending: ordered(bounds.slice(0, -1)).toReversed() };

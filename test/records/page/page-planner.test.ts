@@ -545,7 +545,7 @@ describe('the way to a page', () => {
     ];
     const walks = ways.map((way) => way?.kind === 'gathered' && [way.walk, way.first]);
     expect(walks).toEqual([
-      [1_600, { upTo: 'few', isAlone: true }],
+      [3_200, { upTo: 'most', isAlone: true }],
       [3_200, { upTo: 'some', isAlone: true }],
       [1_600, undefined],
       [1_600, undefined],
@@ -570,8 +570,13 @@ describe('the way to a page', () => {
       walk: 50,
       first: { upTo: 'some', isAlone: true },
     });
-    // Rows of two values come before the third, and an index on one column does not order those of a value by another.
-    expect(wayBy({ a: 0.0001, b: 0.01, c: 0.9 })).toMatchObject({ first: { upTo: 'b', isAlone: false } });
+    // Few rows come before the second value, of which the first rows are enough where an index has them in their order.
+    const second = { a: 0.0001, b: 0.01, c: 0.9 };
+    expect(wayBy(second)).toMatchObject({ first: { upTo: 'b', isAlone: true } });
+    expect(wayBy(second, { isThenById: false })).toMatchObject({ first: { upTo: 'b', isAlone: false } });
+    // A value of which statistics know that it is rare may come before all others.
+    expect(wayBy({ b: 0.4, c: 0.5998 })).toMatchObject({ first: { upTo: 'b', isAlone: true } });
+    expect(wayBy({ b: 0.4, c: 0.59 })).toBeUndefined();
     expect(wayBy({ a: 0.3, b: 0.3, c: 0.4 }, { isThenById: false })).toBeUndefined();
     // A plan of its own costs more than the rows of a small table.
     expect(wayBy(few, {}, 5_000)).toBeUndefined();
@@ -595,10 +600,10 @@ describe('the way to a page', () => {
     expect(walks).toEqual([6_400, 1_600, 1_600]);
   });
 
-  it('no walk is so long that it reads another value of the order, of which there are many rows', () => {
-    const wayOf = (few: number) => {
+  it('no walk is so long that it orders the many rows of another value', () => {
+    const wayOf = (few: number, isThenById: boolean) => {
       const known = { rows: 100_000, columns: new Map([['kind', column(2, { few, most: 1 - few })]]) };
-      const asked = { ...orderOf('kind'), isWhole: false };
+      const asked = { ...orderOf('kind'), isWhole: false, isThenById };
       const opaque = ofFilter({ rows: 200, cost: 2_000, kind: 'own', lookUps: [] });
       const question = {
         ...QUESTION,
@@ -611,8 +616,8 @@ describe('the way to a page', () => {
       };
       return shortestWay(question, () => known);
     };
-    expect(wayOf(0.0008)).toEqual({ kind: 'gathered', by: 'filters' });
-    expect(wayOf(0.008)).toMatchObject({ kind: 'gathered', by: 'filters', walk: 200, first: { upTo: 'few' } });
+    expect(wayOf(0.0008, false)).toEqual({ kind: 'gathered', by: 'filters' });
+    expect(wayOf(0.008, true)).toMatchObject({ kind: 'gathered', by: 'filters', walk: 200, first: { upTo: 'few' } });
   });
 
   it('few records look up their related rows sooner than the related table is read, and those without a value look up none', () => {
