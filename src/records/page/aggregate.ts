@@ -4,6 +4,7 @@
  */
 import type { Cells } from '../../database/contract.ts';
 import { isUnknownName } from '../../database/to-store-error.ts';
+import { present } from '../../invariant.ts';
 import type { Filter } from '../../policy/filters/filter.ts';
 import { gridOf, isInstant, isNumeric, isWhole, type ScalarType } from '../../policy/scalar-types.ts';
 import type { Catalog, CatalogField, ToOneStep } from '../../policy/types.ts';
@@ -17,7 +18,10 @@ import { type AccessContext, accessIn, type Store, visibilityOf } from '../acces
 import { arrayOf, type JsonText } from '../json-pieces.ts';
 import { readWithinBudget } from '../read-budget.ts';
 import { listedTenant, scopeOf } from '../scope.ts';
+import { estimatedFilter } from './estimated-filter.ts';
+import { conditionOf } from './first-ids.ts';
 import { mostOf } from './keyset.ts';
+import { relatedRowsOf } from './page-question.ts';
 import { byCodePoint, columnOnPath, type SeenRow } from './path-column.ts';
 
 /** `name`: its key in the answer. */
@@ -71,7 +75,7 @@ const PERIOD_FORMS: Readonly<Record<PeriodName, string>> = {
 
 /** Throws `query_too_expensive`, and `validation_failed` for a time zone that the database does not know. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
-  const { statement, tenant } = aggregateStatement(store, access, request);
+  const { statement, tenant } = await aggregateStatement(store, access, request);
   const options = { schema: store.schema, reader: store.readerFor(access, tenant), lane: 'query' } as const;
   return readWithinBudget(options, async (budget) => {
     const rows = await budget.rows(statement).catch((error: unknown) => {
@@ -87,19 +91,25 @@ function unknownZone({ groups }: AggregateRequest): Refusal {
   return invalid([{ pointer: '/zone', code: 'invalid_value', detail: `the database knows no time zone \`${zone}\`` }]);
 }
 
-function aggregateStatement(store: Store, caller: AccessContext, request: AggregateRequest) {
+async function aggregateStatement(store: Store, caller: AccessContext, request: AggregateRequest) {
   const { name } = caller.collection;
   const { filter, groups, measures, having, limit } = request;
   const facts = filter?.asked(caller, visibilityOf(caller)).facts ?? {};
   const tenant = listedTenant(caller, facts);
   const access = accessIn(caller, tenant);
   const visibility = visibilityOf(access);
-  const whereOf = (asked: Filter): Sql => asked.asked(access, visibility).where('t', store.inTime);
   const permit = access.permit(name, 'list').given(facts);
-  const conditions = [
-    ...(filter === undefined ? [] : [whereOf(filter)]),
-    ...(permit.verdict === 'allow' ? [] : [permit.where('t')]),
-  ];
+  const filters = [filter, ...measures.map(({ where }) => where)].filter((each) => each !== undefined);
+  const printed = await Promise.all(
+    filters.map(async (each): Promise<readonly [Filter, Sql]> => {
+      const asked = each.asked(access, visibility);
+      const estimated = await estimatedFilter(store, access, { filters: [asked], permit });
+      return [each, asked.where('t', store.inTime, relatedRowsOf(estimated?.lists))];
+    }),
+  );
+  const conditionsOf = new Map(printed);
+  const whereOf = (asked: Filter): Sql => present(conditionsOf.get(asked), 'the condition of the filter');
+  const conditions = [...(filter === undefined ? [] : [whereOf(filter)]), ...conditionOf(permit)];
   const scope = scopeOf({ store, tenant });
   const seen = new SeenColumns({ scope, visibility, collection: name, alias: 't' }, whereOf);
   const columns = [...groups.map((group) => seen.group(group)), ...measures.map((measure) => seen.measure(measure))];

@@ -48,7 +48,7 @@ import {
   windowOf,
 } from './keyset.ts';
 import { type GatheredWay, NO_CHOICE, type PageChoice, type PageWay, type RangeWay } from './page-planner.ts';
-import type { FirstValues, OpaqueFilter, PageQuestion } from './page-question.ts';
+import { type FirstValues, type OpaqueFilter, type PageQuestion, relatedRowsOf } from './page-question.ts';
 import { maskOf } from './path-column.ts';
 import {
   isTargetReadable,
@@ -344,7 +344,7 @@ class PageStatements {
       filters.map((filter, i) => {
         return filter.placed('t', { visibility, inTime, valuesOf: valuesOfFilter(i), range, ...how });
       });
-    const relatedRows = page.lists === 'long' ? 'as planned' : undefined;
+    const relatedRows = relatedRowsOf(page.lists);
     this.#filters = printed({ visibility: ofAll, relatedRows });
     const isAlike = page.way === undefined || page.lists === 'short';
     this.#tests = isAlike ? this.#filters : printed({ relatedRows: 'looked up' });

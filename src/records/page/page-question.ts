@@ -1,6 +1,6 @@
 /** The question of a page to its planner, and the ways that answer it. */
 import type { Branch, ColumnValues, LookUp, RelatedKeys } from '../../policy/branch.ts';
-import type { Opacity } from '../../policy/filters/filter-plans.ts';
+import type { Opacity, RelatedRows } from '../../policy/filters/filter-plans.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { IsIndexed } from './row-shares.ts';
 
@@ -124,3 +124,7 @@ export interface OpaqueFilter extends ExpectedRows {
   /** The rows that the list rule permits, too. */
   readonly all: ExpectedRows;
 }
+
+/** How a statement that reads all records finds the related rows of its filter. */
+export const relatedRowsOf = (lists: OpaqueFilter['lists']): RelatedRows | undefined =>
+  lists === 'long' ? 'as planned' : undefined;
