@@ -12,7 +12,7 @@ import { raw, type Sql, sql } from '../../../src/sql.ts';
 import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
 import { watchedReads } from '../../support/watched-reads.ts';
 
-const CARDS = 12_000;
+const CARDS = 3_000;
 const RULES = {
   labelled: 'any(@record.labels as l, l.name matches "rare")',
   unlabelled: 'any(@record.labels as l, l.name matches "nothing")',
@@ -20,10 +20,10 @@ const RULES = {
   quarter: 'any(@record.labels as l, l.rank = 0)',
   sized: '@record.size < 40',
   every: 'any(@record.labels as l, l.name matches "rare" or true)',
-  filed: '@record.folder.rank > 997',
-  filed_and_open: '@record.folder.rank > 997 and @record.open',
-  filed_or_own: '@record.folder.rank > 997 or @record.owner = @request.auth.id',
-  filed_or_large: '@record.folder.rank > 997 or @record.size > 390',
+  filed: '@record.folder.rank > 247',
+  filed_and_open: '@record.folder.rank > 247 and @record.open',
+  filed_or_own: '@record.folder.rank > 247 or @record.owner = @request.auth.id',
+  filed_or_large: '@record.folder.rank > 247 or @record.size > 390',
 };
 type Name = keyof typeof RULES;
 const NAMES = Object.keys(RULES) as Name[];
@@ -57,20 +57,20 @@ ${NAMES.map(
 
 const raised = (kind: string, n: string) => `('0190000${kind}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
 
-/** A label in 300 is rare; six of 3,000 folders have a rank over 997; the caller owns a card in 1,000. */
+/** A label in 75 is rare; six of 750 folders have a rank over 247; the caller owns a card in 250. */
 function fillings(me: string): readonly string[] {
   const labels = `INSERT INTO labels (id, created_at, updated_at, name, "name~folded", rank)
     SELECT ${raised('1', 'n')}, now(), now(), name, name, n % 4
-      FROM (SELECT n, CASE WHEN n = 7 THEN 'rare' ELSE 'label ' || n END AS name FROM generate_series(1, 300) AS n) AS made`;
+      FROM (SELECT n, CASE WHEN n = 7 THEN 'rare' ELSE 'label ' || n END AS name FROM generate_series(1, 75) AS n) AS made`;
   const folders = `INSERT INTO folders (id, created_at, updated_at, rank)
-    SELECT ${raised('2', 'n')}, now(), now(), n % 1000 FROM generate_series(1, 3000) AS n`;
+    SELECT ${raised('2', 'n')}, now(), now(), n % 250 FROM generate_series(1, 750) AS n`;
   const cards = NAMES.flatMap((name) => [
     `INSERT INTO ${name} (${idOf(name)}, created_at, updated_at, open, size, due, folder_id, owner_id)
-     SELECT ${raised('3', 'n')}, now(), now(), n % 400 = 0, n * 119 % 400, n % 50, ${raised('2', '1 + n % 3000')},
-            CASE WHEN n % 1000 = 0 THEN '${me}'::uuid END
+     SELECT ${raised('3', 'n')}, now(), now(), n % 100 = 0, n * 119 % 400, n % 50, ${raised('2', '1 + n % 750')},
+            CASE WHEN n % 250 = 0 THEN '${me}'::uuid END
        FROM generate_series(1, ${CARDS}) AS n`,
     `INSERT INTO "${name}__labels" (record_id, member_id)
-     SELECT ${raised('3', 'n')}, ${raised('1', '1 + n % 300')} FROM generate_series(1, ${CARDS}) AS n`,
+     SELECT ${raised('3', 'n')}, ${raised('1', '1 + n % 75')} FROM generate_series(1, ${CARDS}) AS n`,
   ]);
   return [labels, folders, ...cards, 'ANALYZE'];
 }
@@ -104,7 +104,7 @@ describe.each(KINDS)('the keys of related rows (%s)', (kind) => {
   };
   const plainly: ChoosesWay = () => undefined;
   /** Tables of more rows alike: those of the test are read as a whole in a millisecond. */
-  const LARGER = 20;
+  const LARGER = 80;
   const byStatistics: ChoosesWay = (question) =>
     shortestWay(question, (table) => {
       const known = statistics.of(table);
