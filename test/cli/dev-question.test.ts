@@ -8,11 +8,10 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded/embedded.ts';
-import { run } from '../support/process.ts';
+import { MAIN, run } from '../support/process.ts';
 import { until } from '../support/until.ts';
 import { compileCache } from '../support/vitest/compile-cache.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-question-'));
 const FILE = join(folder, 'bylaw.yaml');
 const WHERE = ['--schema', FILE, '--data', join(folder, 'data')];

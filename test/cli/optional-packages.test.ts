@@ -10,7 +10,7 @@ import { upload } from '../files/sending.ts';
 import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
-import { runInChild, serve } from '../support/process.ts';
+import { runInChild, SOURCE_MAIN, serve } from '../support/process.ts';
 
 const SCHEMA = `
 collections: { notes: { fields: { text: string }, access: { read: true } } }
@@ -33,7 +33,8 @@ const arguments_ = () => ['--schema', join(folder, 'bylaw.yaml'), '--data', fold
 test.skipIf(inject('postgresUrl') === '')('a service on PostgreSQL with local files loads none of them', async () => {
   const list = join(folder, 'loaded.json');
   const database = ['--database-url', await isolatedUrl(inject('postgresUrl'))];
-  const server = await serve([...arguments_(), ...database], hooks({ TEST_LOADED: list }));
+  const args = [...arguments_(), ...database];
+  const server = await serve(args, hooks({ TEST_LOADED: list }), undefined, SOURCE_MAIN);
   expect(await server.stop()).toBe(0);
   const loaded = JSON.parse(await readFile(list, 'utf8')) as readonly string[];
   // The hook sees what is loaded, by `import` and by `require`.

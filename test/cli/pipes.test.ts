@@ -5,8 +5,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { MAIN } from '../support/process.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
 const SCHEMA = join(import.meta.dirname, '../support/bylaw.yaml');
 
 /** → the output of the shell, with the exit code of `bylaw` at its end. */

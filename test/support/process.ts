@@ -7,7 +7,9 @@ import { reasonOf, runCommand } from '../../src/cli/index.ts';
 import { closeKeptConnections } from './kept-connections.ts';
 import { compileCache } from './vitest/compile-cache.ts';
 
-export const MAIN = join(import.meta.dirname, '../../src/main.ts');
+export const SOURCE_MAIN = join(import.meta.dirname, '../../src/main.ts');
+/** The bundle that a run of the tests has made. */
+export const MAIN = process.env.TEST_MAIN ?? SOURCE_MAIN;
 
 export interface Run {
   readonly args: readonly string[];
@@ -15,7 +17,7 @@ export interface Run {
   readonly stdin?: string;
   /** Default: that of the tests. */
   readonly cwd?: string;
-  /** The entry file. Default: that of this checkout. */
+  /** The entry file. Default: `MAIN`. */
   readonly main?: string;
 }
 export interface Ended {

@@ -5,6 +5,7 @@
 import type { TestProject } from 'vitest/node';
 import { type EmptyDatabase, findEmptyDatabase } from '../embedded/empty-database.ts';
 import { startPostgres } from '../postgres.ts';
+import { bundleMain } from './bundled-main.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -15,10 +16,14 @@ declare module 'vitest' {
 }
 
 export default async function start(project: TestProject): Promise<() => Promise<void>> {
-  const [postgres, empty] = await Promise.all([
-    process.env.TEST_QUICK === undefined ? startPostgres() : undefined,
+  const isQuick = process.env.TEST_QUICK !== undefined;
+  const [postgres, empty, main] = await Promise.all([
+    isQuick ? undefined : startPostgres(),
     findEmptyDatabase(),
+    isQuick ? undefined : bundleMain(),
   ]);
+  // Read by test/support/process.ts, in the workers.
+  if (main !== undefined) process.env.TEST_MAIN = main;
   if (process.argv.includes('distributed') && !process.env.TEST_CITUS_URL)
     console.error('no Citus cluster (TEST_CITUS_URL): suites of distributed collections run on partitions alone');
   project.provide('postgresUrl', postgres?.url ?? '');
