@@ -139,7 +139,13 @@ export class Printer {
       case 'and':
       case 'or': {
         const isOr = cond.kind === 'or';
-        const parts = this.#tenants.given(cond, () => cond.items.map((item) => this.#part(item, underOr || isOr)));
+        // PostgreSQL would find the rows of a remembered statement by an index of another test.
+        const isRange = this.#range !== undefined && cond.items.includes(this.#range);
+        const isBeside = (item: Condition): boolean => isRange && item.kind === 'test' && item !== this.#range;
+        const printed = (item: Condition): Sql => this.#part(item, underOr || isOr);
+        const parts = this.#tenants.given(cond, () =>
+          cond.items.map((item) => (isBeside(item) ? tested(printed(item)) : printed(item))),
+        );
         return join(parts, isOr ? ' OR ' : ' AND ');
       }
       case 'null':

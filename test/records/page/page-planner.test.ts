@@ -1281,6 +1281,19 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(titles).toEqual(['t0,t1,t2', 't2,t1,t0']);
   });
 
+  it('a page of the range of one filter leaves no other test to an index', async () => {
+    const fields = world.schema.collections.get('notes')!.fields;
+    const exact = [
+      { kind: 'field', field: fields.get('status')!, value: 'draft' },
+      { kind: 'field', field: fields.get('title')!, value: 'rare' },
+    ] as const;
+    const watched = watchedReads(db, ({ text }) => sent.push(text));
+    const choosesWay: ChoosesWay = ({ filters }) => ({ kind: 'range', of: filters[0]! });
+    sent.length = 0;
+    await createRecords(watched, world.schema, { choosesWay }).list(ann.ask('notes'), { exact, limit: 5, offset: 0 });
+    expect(sent.join()).toMatch(/"status" BETWEEN \$1::text AND \$2::text AND \("t"."title" = \$3::text\) IS TRUE/);
+  });
+
   it('the planner chooses by the statistics of the database, which load in the background', async () => {
     await db.run(raw('ANALYZE'));
     const statistics = new BackgroundStatistics(db, TABLES);
