@@ -117,12 +117,7 @@ export const QUERY_FAULTS: readonly Fault[] = [
     /< \$\{mostOf\(upTo\.rows, upTo\.place\)\}`/,
     '< ${mostOf(1)}`',
   ),
-  fault(
-    AGGREGATE,
-    'records that the list rule hides are counted',
-    /permit\.verdict === 'allow' \? \[\] : \[permit\.where\('t'\)\]/,
-    '[]',
-  ),
+  fault(AGGREGATE, 'records that the list rule hides are counted', /, \.\.\.conditionOf\(permit\)/, ''),
   fault(AGGREGATE, 'nulls come first where the order descends', /' DESC NULLS LAST'/, "' DESC'"),
   fault(AGGREGATE, 'floats are added one after the other', /\$\{column\}::text::numeric/, '${column}'),
   fault(AGGREGATE, 'a sum that no double holds is shown', /Number\.isSafeInteger\(value\) \? cell : undefined/, 'cell'),
