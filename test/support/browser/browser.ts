@@ -12,6 +12,8 @@ const FLAGS = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',
+  // A page lives for seconds, in which its code does not earn its optimisation.
+  '--js-flags=--no-opt,--no-maglev',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
