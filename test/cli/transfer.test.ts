@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, test } from 'vitest';
+import { memoized } from '../../src/memoized.ts';
 import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { run, serve } from '../support/process.ts';
@@ -122,10 +123,6 @@ async function fill(bylaw: ReturnType<typeof bylawAt>): Promise<void> {
     `${JSON.stringify({ id: id(91), label: 'x' })}\n${JSON.stringify({ id: id(92) })}\n`,
   );
   expect(await bylaw('import', 'tags', tags)).toMatchObject({ code: 0, stdout: '2 created, 0 updated\n' });
-  const nothing = { code: 0, stdout: '0 created, 0 updated: the file has no records\n' };
-  expect(await bylaw('import', 'tags', file('nothing.csv', 'id,label\n'))).toMatchObject(nothing);
-  const stderr = 'bylaw import: book.xlsx is a spreadsheet, which is not read; save it as CSV, and import that\n';
-  expect(await bylaw('import', 'tags', 'book.xlsx')).toMatchObject({ code: 2, stderr });
 }
 
 describe('export and import (embedded)', () => {
@@ -168,6 +165,16 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     await fill(bylaw);
     return { bylaw, url };
   }
+  /** The database of the tests that store nothing. */
+  const sharedDatabase = memoized(newDatabase);
+
+  test('a file without records is imported, and a spreadsheet is rejected', async () => {
+    const { bylaw } = await sharedDatabase();
+    const nothing = { code: 0, stdout: '0 created, 0 updated: the file has no records\n' };
+    expect(await bylaw('import', 'tags', file('nothing.csv', 'id,label\n'))).toMatchObject(nothing);
+    const stderr = 'bylaw import: book.xlsx is a spreadsheet, which is not read; save it as CSV, and import that\n';
+    expect(await bylaw('import', 'tags', 'book.xlsx')).toMatchObject({ code: 2, stderr });
+  });
 
   test('every format imports the export of every other, cycles included', async () => {
     const { bylaw } = await newDatabase();
@@ -252,7 +259,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     ['a.csv', 'name,name\na,b\n', [':1: the header names `name` twice']],
     ['c.csv', 'name,note\n"a"b,c\n"d', [':2: expected "," behind a quoted cell', ':3: a quoted cell does not end']],
   ])('a malformed file is reported with its errors: %s', async (name, text, expected) => {
-    const { bylaw } = await newDatabase();
+    const { bylaw } = await sharedDatabase();
     const { code, stderr } = await bylaw('import', 'nodes', file(name, text));
     const lines = stderr.split('\n').filter((line) => line.startsWith(folder));
     expect([
@@ -290,7 +297,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
   });
 
   test('a dry run reports the same errors and stores nothing', async () => {
-    const { bylaw } = await newDatabase();
+    const { bylaw } = await sharedDatabase();
     const source = file('dry.json', JSON.stringify([{ name: 'a' }, { name: 'b' }]));
     expect(await bylaw('import', 'nodes', source, '--dry-run')).toMatchObject({
       code: 0,
@@ -409,7 +416,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
   });
 
   test('an unknown column is one error of the header, which may have another delimiter', async () => {
-    const { bylaw } = await newDatabase();
+    const { bylaw } = await sharedDatabase();
     const mistyped = file('mistyped.csv', 'code,noet\na,1\nb,2\n');
     const delimited = file('delimited.csv', 'code;note\na;b\nc;d\n');
     expect((await bylaw('import', 'stops', mistyped)).stderr.split('\n')).toEqual([
@@ -423,7 +430,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
   });
 
   test('flags that do not fit the file or the collection are named', async () => {
-    const { bylaw } = await newDatabase();
+    const { bylaw } = await sharedDatabase();
     const source = file('flags.csv', 'code,other\na,b\n');
     const cases: readonly (readonly [code: number, says: string, ...flags: string[]])[] = [
       [2, '--delimiter: expected one character, or `tab`, found ";;"', '--delimiter', ';;'],
@@ -490,7 +497,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
   });
 
   test('several collections are exported into a folder, and unknown names are errors', async () => {
-    const { bylaw } = await newDatabase();
+    const { bylaw } = await sharedDatabase();
     const out = join(folder, 'out');
     expect(await bylaw('export', 'tags', 'nodes', '--out', out, '--format', 'csv')).toMatchObject({
       code: 0,
