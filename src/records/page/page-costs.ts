@@ -248,8 +248,7 @@ export class Estimate {
     if (cost > this.#costOfAll(this.#table.rows * share, passed) && !isByKeys) return first.way;
     const ordering = (length: number): number => (of === undefined ? this.#ordering(length) : 0);
     const most = (length: number): number => this.#rowsWithin(cost / TRY - ordering(length), passed);
-    const least = Math.min(USUAL_LENGTH, 2 * this.#question.most);
-    const bound = LENGTHS.find((each) => each <= most(each) && each >= least);
+    const bound = LENGTHS.find((each) => each <= most(each) && each >= this.#least);
     if (bound === undefined) return way;
     // Fewer rows would not fill the page even where half of them match.
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
@@ -352,7 +351,8 @@ export class Estimate {
     for (const { at, share, ofValue, isOne } of groups) {
       if (passed >= most) return { read, ...(isWorth(read, average) && { values: { upTo, isAlone: false } }) };
       const own = rows * share;
-      const isAlone = isOne && order.isThenById && own >= most;
+      // All rows of these parts are read before the first one, so that a longer walk would not be worth them.
+      const isAlone = isOne && order.isThenById && own >= most && passed < this.#least;
       if (isAlone && isWorth(read + most, Math.max(average, own)))
         return { read: read + most, values: { upTo: at, isAlone } };
       passed += own;
@@ -360,6 +360,11 @@ export class Estimate {
       upTo = at;
     }
     return { read };
+  }
+
+  /** The rows of the shortest walk. */
+  get #least(): number {
+    return Math.min(USUAL_LENGTH, 2 * this.#question.most);
   }
 
   /** The cost to order so many rows. A walk of bounded length does so before it tests the first of them. */

@@ -545,7 +545,7 @@ describe('the way to a page', () => {
     ];
     const walks = ways.map((way) => way?.kind === 'gathered' && [way.walk, way.first]);
     expect(walks).toEqual([
-      [3_200, { upTo: 'most', isAlone: true }],
+      [1_600, { upTo: 'few', isAlone: true }],
       [3_200, { upTo: 'some', isAlone: true }],
       [1_600, undefined],
       [1_600, undefined],
