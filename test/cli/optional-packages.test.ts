@@ -39,7 +39,8 @@ test.skipIf(inject('postgresUrl') === '')('a service on PostgreSQL with local fi
   const loaded = JSON.parse(await readFile(list, 'utf8')) as readonly string[];
   // The hook sees what is loaded, by `import` and by `require`.
   expect(loaded).toEqual(expect.arrayContaining(['koa', 'pg', 'jose']));
-  const heavy = /^(?:@aws-sdk|@smithy|@img|@electric-sql|@simplewebauthn)\/|^(?:sharp|nodemailer|grant|cli-progress)$/;
+  const heavy =
+    /^(?:@aws-sdk|@smithy|@img|@electric-sql|@simplewebauthn)\/|^(?:sharp|nodemailer|grant|cli-progress|fetch)$/;
   expect(loaded.filter((name) => heavy.test(name))).toEqual([]);
 });
 

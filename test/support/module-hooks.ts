@@ -23,4 +23,13 @@ registerHooks({
     return next(url, context);
   },
 });
-if (TEST_LOADED !== undefined) process.on('exit', () => writeFileSync(TEST_LOADED, JSON.stringify([...loaded].sort())));
+/** Node.js loads its own `fetch` when it is first called, or `node:http` is imported as an ES module. */
+const hasFetch = (): boolean =>
+  (process as unknown as { readonly moduleLoadList: readonly string[] }).moduleLoadList.includes(
+    'NativeModule internal/deps/undici/undici',
+  );
+if (TEST_LOADED !== undefined)
+  process.on('exit', () => {
+    if (hasFetch()) loaded.add('fetch');
+    writeFileSync(TEST_LOADED, JSON.stringify([...loaded].sort()));
+  });
