@@ -2,6 +2,9 @@
 import pg from 'pg';
 import type { Lane } from './run.ts';
 
+/** Nothing cancels a statement of minutes, after which the run would have no time for another. */
+const MOST_REST_MS = 5_000;
+
 interface EmbeddedOptions {
   /** Default: a new database, which takes a second or two to make. */
   readonly snapshot?: Blob;
@@ -27,7 +30,7 @@ export async function openEmbeddedLane(
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, restUntil - performance.now())));
     const start = performance.now();
     const result = await client.query(text, values as unknown[]);
-    restUntil = performance.now() + rest * (performance.now() - start);
+    restUntil = performance.now() + Math.min(MOST_REST_MS, rest * (performance.now() - start));
     return result as { rows: Record<string, unknown>[] };
   };
   return { database: { query }, backend: 'PGlite' };
