@@ -13,7 +13,8 @@ export class Product {
   readonly folder: string;
   /** The pages; `browse` fills it. */
   readonly site = mkdtempSync(join(tmpdir(), 'bylaw-product-'));
-  #browser: Browser | undefined;
+  /** A person each. */
+  readonly #browsers: Browser[] = [];
 
   constructor(name: string) {
     this.folder = resolve(import.meta.dirname, `../../../docs/recipes/${name}`);
@@ -23,12 +24,13 @@ export class Product {
 
   async browse(url: string): Promise<ProductPage> {
     writeFileSync(join(this.site, 'bylaw-client.js'), await bundleForBrowser('src/client/client.ts'));
-    this.#browser = await Browser.open();
-    return new ProductPage(await StudioPage.open(this.#browser, url));
+    const browser = await Browser.open();
+    this.#browsers.push(browser);
+    return new ProductPage(await StudioPage.open(browser, url));
   }
 
   async close(): Promise<void> {
-    await this.#browser?.close();
+    for (const browser of this.#browsers) await browser.close();
     rmSync(this.site, { recursive: true, force: true });
   }
 }

@@ -149,6 +149,8 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
   it('related rows that the database keeps in memory are not looked up one by one', async () => {
     await db.run(raw('INSERT INTO folders (id, size) SELECT gen_random_uuid(), n FROM generate_series(1, 40000) AS n'));
     await db.run(raw('UPDATE notes SET folder_id = f.id FROM folders AS f WHERE f.size = length(notes.code)'));
+    // A scan of the table passes the pages of former versions, until it meets a row.
+    await db.run(raw('VACUUM FULL notes'));
     await db.run(raw('ANALYZE'));
     const { filter } = compileFilter('folder.size != 3', { catalog: world.schema, collection: 'notes', params: {} });
     await world.records.list(ann.ask('notes'), { limit: 5, offset: 0, filter });
@@ -165,7 +167,7 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
     ] as const;
     const { json } = await world.records.list(ann.ask('notes'), { limit: 5, offset: 0, exact, filter, sort });
     expect(JSON.parse(String(json))).toHaveLength(1);
-    expect(await buffersOf(last!)).toBeLessThan(250);
+    expect(await buffersOf(last!)).toBeLessThan(60);
   });
 
   it.each([
