@@ -351,7 +351,7 @@ export class Estimate {
     for (const { at, share, ofValue, isOne } of groups) {
       if (passed >= most) return { read, ...(isWorth(read, average) && { values: { upTo, isAlone: false } }) };
       const own = rows * share;
-      // All rows of these parts are read before the first one, so that a longer walk would not be worth them.
+      // Both parts are read before their first row, so the shortest walks alone have the second one.
       const isAlone = isOne && order.isThenById && own >= most && passed < this.#least;
       if (isAlone && isWorth(read + most, Math.max(average, own)))
         return { read: read + most, values: { upTo: at, isAlone } };
@@ -746,5 +746,5 @@ function safest<T extends Costed<unknown>>(ways: readonly (T | undefined)[]): T 
   const ofNone = (way: T): number => way.ofNone ?? way.cost;
   const [least, leastOfNone] = [Math.min(...known.map(({ cost }) => cost)), Math.min(...known.map(ofNone))];
   const worst = (way: T): number => Math.max(way.cost / least, ofNone(way) / leastOfNone);
-  return known.toSorted((a, b) => worst(a) - worst(b))[0];
+  return cheapest(known.map((way) => ({ cost: worst(way), way })))?.way;
 }

@@ -26,7 +26,7 @@ async function bundleFrom(origin: string): Promise<void> {
     input: { main: 'src/main.ts', 'parts/engine-thread-main': 'src/database/embedded/engine-thread-main.ts' },
     platform: 'node',
     external: [/^(?:@node-rs|@electric-sql|@aws-sdk|@simplewebauthn)\//, /^(?:sharp|vscode-jsonrpc|rolldown)(?:\/|$)/],
-    // Knex names drivers of databases that nobody has installed.
+    // Knex imports drivers of other databases, and each missing package would be a warning.
     logLevel: 'silent',
   });
   await bundle.write({ dir: PLACE, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'parts/[name].js' });
