@@ -18,16 +18,26 @@ export interface RowSource {
 }
 
 /** The first rows of the order, tested by the whole rule. */
-type FirstIdsWalk = Omit<WalkedRows, 'columns' | 'most' | 'conditions' | 'further'>;
+type FirstIdsWalk = Omit<WalkedRows, 'columns' | 'most' | 'further'>;
 
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
-export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: FirstIdsWalk): Sql {
+export function amongFirstIds(
+  branches: readonly Branch[],
+  source: RowSource,
+  walks: readonly FirstIdsWalk[] = [],
+): Sql {
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
-  if (walk === undefined) return sql`${source.id} = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
-  const { conditions, length } = source;
-  const walked = { ...walk, columns: [], most: typedLiteral('int8', length), conditions };
-  return sql`${source.id} = ANY(ARRAY(${walkedIds(walked, parts)}))`;
+  if (walks.length === 0) return sql`${source.id} = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
+  const most = typedLiteral('int8', source.length);
+  return sql`${source.id} = ANY(ARRAY${afterWalks(
+    walks.map((walk) => ({ ...walk, columns: [], most })),
+    parts,
+  )})`;
 }
+
+/** The ids of the first walk that finds enough, or else of the parts, in parentheses. */
+export const afterWalks = ([first, ...others]: readonly WalkedRows[], parts: readonly Sql[]): Sql =>
+  sql`(${walkedIds(first, others.length === 0 ? parts : [afterWalks(others, parts)])})`;
 
 export interface WalkedRows {
   readonly from: Sql;
@@ -46,7 +56,8 @@ export interface WalkedRows {
   /** So many times the rows are passed where those that the walk has taken nearly fill the page; undefined: it ends. */
   readonly further?: number | undefined;
   readonly conditions: readonly Sql[];
-  readonly rule: Permit;
+  /** It is tested after the conditions. Undefined: they have it. */
+  readonly rule: Permit | undefined;
 }
 
 /** No condition for a permit of every record. */
@@ -103,10 +114,10 @@ function walkedRows(walk: WalkedRows): Sql {
       FROM ${from}
      ORDER BY ${order}
      LIMIT ${typedLiteral('int8', rows)}) AS t`;
-  const permitted = conditionOf(rule);
+  const permitted = rule === undefined ? [] : conditionOf(rule);
   // The rule looks up related rows for the rows that meet the rest: PostgreSQL might begin with it. A range would lose its
   // order, where one of the conditions tests for its value.
-  const isLast = !isRange && rule.lookUps.length > 0 && conditions.length > 0;
+  const isLast = !isRange && rule !== undefined && rule.lookUps.length > 0 && conditions.length > 0;
   const few = tested === undefined ? raw('OFFSET 0') : sql`LIMIT ${typedLiteral('int8', tested)}`;
   const found = isLast
     ? sql`(SELECT t.* FROM ${passed} WHERE ${join(conditions, ' AND ')} ORDER BY ${order} ${few}) AS t`

@@ -35,6 +35,8 @@ const FOUND = 1;
 const FORMER = 2 * FOUND;
 /** A row of a table that is read as a whole. */
 const SCANNED = 0.1;
+/** A row of a table that is read as a whole and kept in memory, where a look-up would find few rows. */
+const KEPT = 0.3;
 /** A row that a walk or a range passes, besides its page. */
 const WALKED = 0.25;
 /** A way whose cost is not sure may take so many times the least. */
@@ -254,9 +256,11 @@ export class Estimate {
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
     // The longer walk may need another value of the order, of which all rows are read.
     if (walk > bound && ordering(walk) > cost / TRY) return way;
-    if (of !== undefined) return { ...way, walk, within: of };
-    const further = this.#further(walk, cost);
-    return { ...way, ...further, first: this.#firstOfOrder(further.walk).values };
+    const within = (length: number): number => cost / TRY - ordering(length);
+    const joined = this.#joined(walk, within, share);
+    if (of !== undefined) return { ...way, ...joined, within: of };
+    const further = joined.joined === undefined ? this.#further(walk, cost) : joined;
+    return { ...way, ...further, first: this.#firstOfOrder(joined.joined ?? further.walk).values };
   }
 
   /**
@@ -303,6 +307,23 @@ export class Estimate {
     const expected = Math.max(walk * Math.min(1, this.#filtered), 2 * this.#question.most);
     const tested = LENGTHS.findLast((each) => each >= expected) ?? walk;
     return tested < further ? { walk: further, tested } : { walk };
+  }
+
+  /**
+   * A walk looks up the related rows of as many records as that takes no longer than to read the related tables as a whole,
+   * as the walk after it does.
+   */
+  #joined(walk: number, cost: (length: number) => number, share: number): Pick<Gathered, 'joined'> & { walk: number } {
+    const { lookUps, opaque } = this.#question;
+    const all = [...lookUps, ...(opaque?.lookUps ?? [])];
+    if (all.length === 0 || areOfEach(all)) return { walk };
+    const rows = tablesOfLookUps(all).map((table) => this.#statisticsOf(table)?.rows ?? Number.POSITIVE_INFINITY);
+    const kept = summed(rows) * KEPT;
+    const passed = this.#passed(share, 0) - this.#filterCost;
+    const joined = LENGTHS.find((each) => each <= this.#rowsWithin(cost(each) - 2 * kept, passed)) ?? 0;
+    const first = Math.max(USUAL_LENGTH, kept / (this.#ruled + this.#filterCost));
+    const lookedUp = Math.min(walk, LENGTHS.findLast((each) => each >= first) ?? walk);
+    return joined > 2 * walk ? { walk: lookedUp, joined } : { walk };
   }
 
   /** A walk that is sure to fill the page ends after the first values of the order, where PostgreSQL would sort the table. */
@@ -630,6 +651,10 @@ interface EstimatedBranch {
   readonly share: number;
   readonly isClustered: boolean;
 }
+
+/** Some depend on the whole record. */
+const areOfEach = (lookUps: readonly LookUp[]): boolean =>
+  lookUps.some(({ isOfEach, within }) => isOfEach === true || areOfEach(within));
 
 function linkCount({ links }: PageQuestion, statisticsOf: StatisticsOf): number | undefined {
   const table = links && statisticsOf(links.table);

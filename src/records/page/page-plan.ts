@@ -32,7 +32,7 @@ import { listedTenant, type ScopedRows, scopeOf, tenantFact } from '../scope.ts'
 import type { AnsweredPermits } from '../shape-memory.ts';
 import type { CountKind } from './count.ts';
 import type { Position } from './cursor.ts';
-import { conditionOf, type WalkedRows, walkedIds } from './first-ids.ts';
+import { afterWalks, conditionOf, type WalkedRows, walkedIds } from './first-ids.ts';
 import {
   anyWindowOf,
   centreOf,
@@ -47,7 +47,14 @@ import {
   textOfMost,
   windowOf,
 } from './keyset.ts';
-import { type GatheredWay, NO_CHOICE, type PageChoice, type PageWay, type RangeWay } from './page-planner.ts';
+import {
+  type GatheredWay,
+  NO_CHOICE,
+  type PageChoice,
+  type PageWay,
+  type RangeWay,
+  type Walking,
+} from './page-planner.ts';
 import { type FirstValues, type OpaqueFilter, type PageQuestion, relatedRowsOf } from './page-question.ts';
 import { maskOf } from './path-column.ts';
 import {
@@ -190,8 +197,9 @@ export function askedPage(
   // A plan for all values would expect the related rows of an average record
   const isOpaque = filter !== undefined && filters.at(-1)?.opacity !== undefined;
   const isGathered = choice.way?.kind === 'gathered';
+  const isJoined = choice.way?.kind === 'branches' && choice.way.joined > 0;
   const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly || (isGathered && permit.consultsOthers);
-  const isWhole = (request.count ?? 'none') !== 'none' || isGathered;
+  const isWhole = (request.count ?? 'none') !== 'none' || isGathered || isJoined;
   return {
     ...bound,
     position,
@@ -312,6 +320,8 @@ class PageStatements {
   readonly #byKeys: (part: 'list' | 'test') => readonly Sql[];
   /** The filters, of few rows that an order has found. */
   readonly #tests: readonly Sql[];
+  /** The same of rows that PostgreSQL may join with related tables. */
+  readonly #joins: () => readonly Sql[];
   /** Conditions of the filters that name a related record, in the order of these. */
   readonly #related: readonly Sql[];
   /** Conditions without a column of the record, on which the rest of the statement waits. */
@@ -339,7 +349,8 @@ class PageStatements {
     const inTime = request.isQuery ? store.inTime : undefined;
     const range = page.way?.kind === 'filter range' ? page.way.column : undefined;
     const isGathered = page.way?.kind === 'gathered';
-    const ofAll = isGathered ? visibilityOf(lookingUpIn(access, undefined, store.pages.isHashed)) : visibility;
+    const ofWhole = (): Visibility => visibilityOf(lookingUpIn(access, undefined, store.pages.isHashed));
+    const ofAll = isGathered ? ofWhole() : visibility;
     const printed = (how: Partial<PlacedFilter<PageValues>>): readonly Sql[] =>
       filters.map((filter, i) => {
         return filter.placed('t', { visibility, inTime, valuesOf: valuesOfFilter(i), range, ...how });
@@ -348,6 +359,7 @@ class PageStatements {
     this.#filters = printed({ visibility: ofAll, relatedRows });
     const isAlike = page.way === undefined || page.lists === 'short';
     this.#tests = isAlike ? this.#filters : printed({ relatedRows: 'looked up' });
+    this.#joins = () => printed({ visibility: ofWhole(), relatedRows: 'as planned' });
     this.#byKeys = (byKeys) => printed({ visibility: ofAll, relatedRows, byKeys });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
@@ -402,7 +414,8 @@ class PageStatements {
       const id = recordKeyOf(collection).of('t');
       const source = { collection, id, rows: this.#rows, after, conditions, descending: this.keyset.byId!.descending };
       const walked = this.#walkedIn(way.within, this.keyset);
-      const first = this.#store.pages.condition(way, this.#rule, { ...source, walked });
+      const walks = this.#walksOf(way).map((walk) => ({ ...walk, ...walked }));
+      const first = this.#store.pages.condition(way, this.#rule, { ...source, walks });
       return this.#selected(this.keyset, { rows: this.#rows, conditions: [first] }, anyWindowOf(most, offset));
     }
     if (way !== undefined) return this.#foundBy(way, windowOf(most, offset));
@@ -472,19 +485,18 @@ class PageStatements {
     const within = [...isPresent, ...this.#bounds];
     const { first } = way;
     const { columns } = walked;
-    const conditions = [...this.#tests, ...others];
-    const walk = (rows: number): WalkedRows | undefined => {
-      if (rows === 0) return undefined;
+    const walkOf = (tests: WalkTests): WalkedRows => {
       const passed = this.#walkedIn(way.within, walked, within);
-      const from = first === undefined ? passed.from : this.#firstRows(first, walked, rows, within);
+      const from = first === undefined ? passed.from : this.#firstRows(first, walked, tests.rows, within);
       const further = first === undefined ? FURTHER : undefined;
-      return { columns, most, rows, tested: way.tested, further, conditions, rule: this.#rule, ...passed, from };
+      return { columns, most, further, ...tests, ...passed, from };
     };
-    const gathered = way.walk === 0 ? all : sql`(${walkedIds(walk(way.walk), [all])})`;
+    const walks = this.#walksOf(way).map(walkOf);
+    const gathered = walks.length === 0 ? all : afterWalks(walks, [all]);
     // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
-    const short = Math.min(way.walk, SHORT_WALK);
+    const short = walks[0] && { ...walks[0], rows: Math.min(way.walk, SHORT_WALK) };
     const byKeys = ({ list, found }: KeyedRows): Sql =>
-      sql`(${walkedIds(walk(short), [ids(found), gathered], { list, most: way.keys })})`;
+      sql`(${walkedIds(short, [ids(found), gathered], { list, most: way.keys })})`;
     const among = sql`${id} = ANY(ARRAY${way.keys === 0 ? gathered : byKeys(this.#keyed(way, matching, others))})`;
     return this.#selected(keyset, { rows: this.#rows, conditions: [among] }, window);
   }
@@ -526,6 +538,17 @@ class PageStatements {
   /** The rows that meet the conditions, which alone choose how PostgreSQL finds them. */
   #fenced(conditions: readonly Sql[]): Sql {
     return sql`(SELECT t.* FROM ${this.#rows.where(...conditions)} OFFSET 0) AS t`;
+  }
+
+  /** The walks before another way. */
+  #walksOf({ walk, tested: most, joined }: Walking): readonly WalkTests[] {
+    if (walk === 0) return [];
+    const others = sortedConditions(this.#related);
+    const first = { rows: walk, tested: most, conditions: [...this.#tests, ...others], rule: this.#rule };
+    if (joined === 0) return [first];
+    // PostgreSQL would expect that a join finds enough soon, and look up what it may keep.
+    const conditions = [...this.#joins(), ...others, ...this.#whole].map(tested);
+    return [first, { rows: joined, tested: undefined, conditions, rule: undefined }];
   }
 
   /** The rows of a walk, in the whole order or in the range of one value. */
@@ -609,6 +632,9 @@ const SHORT_WALK = 50;
 const selectedFrom = (from: Sql): RowSelection['rows'] => ({
   where: (...conditions) => (conditions.length === 0 ? from : sql`${from} WHERE ${join(conditions, ' AND ')}`),
 });
+
+/** The tests of the rows of a walk. */
+type WalkTests = Pick<WalkedRows, 'rows' | 'tested' | 'conditions' | 'rule'>;
 
 interface RowSelection {
   readonly rows: Pick<ScopedRows, 'where'>;

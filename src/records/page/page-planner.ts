@@ -13,7 +13,7 @@ import { keyOf } from '../../policy/types.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
-import { amongFirstIds, type RowSource, type WalkedRows } from './first-ids.ts';
+import { amongFirstIds, type RowSource } from './first-ids.ts';
 import { areFewLookUps, Estimate } from './page-costs.ts';
 import type { ChoosesWay, ChosenWay, FirstValues, PageQuestion } from './page-question.ts';
 import {
@@ -47,7 +47,7 @@ export type RangeWay = { readonly text: string } & (
   | { readonly kind: 'rule range'; readonly ways: string }
   | { readonly kind: 'filter range'; readonly column: string }
 );
-interface Walking {
+export interface Walking {
   readonly text: string;
   /** The rows of a walk before; 0: none. */
   readonly walk: number;
@@ -55,6 +55,8 @@ interface Walking {
   readonly tested: number | undefined;
   /** The walk is in this range. */
   readonly within: RangeWay | undefined;
+  /** The rows of a longer walk after it, whose related tables PostgreSQL may read as a whole; 0: none. */
+  readonly joined: number;
 }
 interface BranchesWay extends Walking {
   readonly kind: 'branches';
@@ -105,8 +107,8 @@ const UNKNOWN_WALK = 1_000;
 
 interface ChosenPage extends Omit<RowSource, 'length'> {
   readonly collection: Collection;
-  /** The rows of the walk, if there is one. */
-  readonly walked: Pick<WalkedRows, 'from' | 'order' | 'isRange' | 'key'>;
+  /** The walks before branches, from the shortest. */
+  readonly walks: Parameters<typeof amongFirstIds>[2];
 }
 
 export class PagePlanner {
@@ -198,10 +200,8 @@ export class PagePlanner {
    * The chosen branches as a condition on the row `t` that replaces the list rule and all other conditions, for a
    * page in the order of the ids.
    */
-  condition({ ways, length, walk, tested }: BranchesWay, permit: Permit, page: ChosenPage): Sql {
-    const chosen = this.chosenBranches(ways, permit, page.collection);
-    const walked = walk === 0 ? undefined : { ...page.walked, rule: permit, rows: walk, tested };
-    return amongFirstIds(chosen, { ...page, length }, walked);
+  condition({ ways, length }: BranchesWay, permit: Permit, page: ChosenPage): Sql {
+    return amongFirstIds(this.chosenBranches(ways, permit, page.collection), { ...page, length }, page.walks);
   }
 
   /** The branches that a way has chosen, each found as the way has it. */
@@ -266,20 +266,20 @@ export const NO_CHOICE: PageChoice = { way: undefined, isPlannedFor: false };
 
 function wayOf(chosen: Exclude<ChosenWay, undefined>, { most, tenant }: PageSearch): PageWay {
   if (chosen.kind === 'range') return rangeOf(chosen.of);
-  const { walk = 0, tested } = chosen;
+  const { walk = 0, tested, joined = 0 } = chosen;
   const within = chosen.within && rangeOf(chosen.within);
-  const after = `${walk} ${tested} ${within?.text}`;
+  const after = `${walk} ${tested} ${within?.text} ${joined}`;
   if (chosen.kind === 'gathered') {
     const { by, keys = 0, isOrdered = false } = chosen;
     // Statistics are those of all tenants.
     const first = tenant === undefined ? chosen.first : undefined;
     const text = `gathered ${by} ${keys} ${isOrdered} ${first?.isAlone} ${after}`;
-    return { kind: 'gathered', by, keys, isOrdered, walk, tested, within, first, text };
+    return { kind: 'gathered', by, keys, isOrdered, walk, tested, within, joined, first, text };
   }
   const ways = chosen.branches.map(({ place }) => place).join('');
   // A longer range has the same first ids.
   const length = RANGE_LENGTHS.find((each) => each >= most) ?? most;
-  return { kind: 'branches', ways, length, walk, tested, within, text: `${ways} ${length} ${after}` };
+  return { kind: 'branches', ways, length, walk, tested, within, joined, text: `${ways} ${length} ${after}` };
 }
 
 function rangeOf(of: Branch | ColumnValues): RangeWay {

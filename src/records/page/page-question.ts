@@ -30,6 +30,8 @@ interface AfterWalk {
   readonly tested?: number | undefined;
   /** The walk is among the rows that come first in the order. */
   readonly first?: FirstValues | undefined;
+  /** The rows of a longer walk after it, whose related tables PostgreSQL may read as a whole: they are small beside look-ups. */
+  readonly joined?: number | undefined;
 }
 /** The first values of the column of an order: all up to one of them. */
 export interface FirstValues {

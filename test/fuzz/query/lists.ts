@@ -58,6 +58,8 @@ export interface ListRun {
 }
 
 const ROWS = 20;
+/** Before another way. */
+const WALKS = [{}, { walk: 3 }, { walk: 2, joined: 5 }] as const;
 const CALLERS = 10;
 const LISTS = 14;
 
@@ -140,7 +142,7 @@ class ListSession {
         if (given === undefined) return undefined;
         this.#planned = true;
         const branches = given.map((branch) => random.pick([branch, ...branch.alternatives]));
-        return { kind: 'branches', branches, walk: random.chance(0.5) ? 3 : undefined };
+        return { kind: 'branches', branches, ...random.pick(WALKS) };
       },
       ({ branches = [], filters, isById }) => {
         const isRange = ({ column, values, isInside }: ColumnValues): boolean =>
@@ -148,7 +150,7 @@ class ListSession {
         const ofRule = branches.length === 1 && branches[0]!.isOneRange ? branches : [];
         const ranges = isById ? [...filters.filter(isRange), ...ofRule] : [];
         if (ranges.length > 0) return { kind: 'range', of: random.pick(ranges) };
-        return { kind: 'gathered', by: random.pick(['filters', 'all']), walk: random.pick([undefined, 3]) };
+        return { kind: 'gathered', by: random.pick(['filters', 'all']), ...random.pick(WALKS) };
       },
     ];
     const { db } = world.stocked;
