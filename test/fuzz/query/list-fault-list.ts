@@ -68,7 +68,7 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(
     FIRST_IDS,
     'the rows of a walk need no permission',
-    /const permitted = conditionOf\(rule\);/,
+    /const permitted = .*;/,
     "const permitted = [raw('TRUE')];",
   ),
   fault(FIRST_IDS, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
@@ -104,6 +104,13 @@ export const LIST_FAULTS: readonly Fault[] = [
     '[...this.#tests, ',
   ),
   fault(PLAN, 'gathered rows need no permission', /\[\.\.\.after, \.\.\.this\.#whole\]/, '[...after]'),
+  fault(
+    PLAN,
+    'a walk beside related rows in memory needs no permission',
+    /\.\.\.others, \.\.\.this\.#whole\]\.map/,
+    '...others].map',
+  ),
+  fault(PLAN, 'a walk beside related rows in memory does not obey the filters', /\[\.\.\.this\.#joins\(\), /, '['),
   fault(
     PLAN,
     'a walk begins again on every page',

@@ -149,8 +149,10 @@ class ListSession {
           values.length === 1 && isInside !== true && column !== 'id';
         const ofRule = branches.length === 1 && branches[0]!.isOneRange ? branches : [];
         const ranges = isById ? [...filters.filter(isRange), ...ofRule] : [];
-        if (ranges.length > 0) return { kind: 'range', of: random.pick(ranges) };
-        return { kind: 'gathered', by: random.pick(['filters', 'all']), ...random.pick(WALKS) };
+        const gathered = { kind: 'gathered', by: random.pick(['filters', 'all'] as const) } as const;
+        if (ranges.length === 0) return { ...gathered, ...random.pick(WALKS) };
+        const of = random.pick(ranges);
+        return random.chance(0.5) ? { kind: 'range', of } : { ...gathered, walk: 3, within: of };
       },
     ];
     const { db } = world.stocked;
