@@ -248,16 +248,14 @@ export class Estimate {
     const passed = this.#passed(share, of !== undefined && 'tests' in of ? this.#lookedUp : this.#ruled);
     const isByKeys = way.kind === 'gathered' && way.by === 'keys';
     if (cost > this.#costOfAll(this.#table.rows * share, passed) && !isByKeys) return first.way;
-    const ordering = (length: number): number => (of === undefined ? this.#ordering(length) : 0);
-    const most = (length: number): number => this.#rowsWithin(cost / TRY - ordering(length), passed);
-    const bound = LENGTHS.find((each) => each <= most(each) && each >= this.#least);
+    const left = (length: number): number => cost / TRY - (of === undefined ? this.#ordering(length) : 0);
+    const bound = LENGTHS.find((each) => each <= this.#rowsWithin(left(each), passed) && each >= this.#least);
     if (bound === undefined) return way;
     // Fewer rows would not fill the page even where half of them match.
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
     // The longer walk may need another value of the order, of which all rows are read.
-    if (walk > bound && ordering(walk) > cost / TRY) return way;
-    const within = (length: number): number => cost / TRY - ordering(length);
-    const joined = this.#joined(walk, within, share);
+    if (walk > bound && left(walk) < 0) return way;
+    const joined = this.#joined(walk, left, share);
     if (of !== undefined) return { ...way, ...joined, within: of };
     const further = joined.joined === undefined ? this.#further(walk, cost) : joined;
     return { ...way, ...further, first: this.#firstOfOrder(joined.joined ?? further.walk).values };
@@ -312,15 +310,17 @@ export class Estimate {
   /**
    * A walk looks up the related rows of as many records as that takes no longer than to read the related tables as a whole,
    * as the walk after it does.
+   * @param left what walks of a length may cost
+   * @param share of the rows among which they are
    */
-  #joined(walk: number, cost: (length: number) => number, share: number): Pick<Gathered, 'joined'> & { walk: number } {
+  #joined(walk: number, left: (length: number) => number, share: number): Pick<Gathered, 'joined'> & { walk: number } {
     const { lookUps, opaque } = this.#question;
     const all = [...lookUps, ...(opaque?.lookUps ?? [])];
     if (all.length === 0 || areOfEach(all)) return { walk };
     const rows = tablesOfLookUps(all).map((table) => this.#statisticsOf(table)?.rows ?? Number.POSITIVE_INFINITY);
     const kept = summed(rows) * KEPT;
     const passed = this.#passed(share, 0) - this.#filterCost;
-    const joined = LENGTHS.find((each) => each <= this.#rowsWithin(cost(each) - 2 * kept, passed)) ?? 0;
+    const joined = LENGTHS.find((each) => each <= this.#rowsWithin(left(each) - 2 * kept, passed)) ?? 0;
     const first = Math.max(USUAL_LENGTH, kept / (this.#ruled + this.#filterCost));
     const lookedUp = Math.min(walk, LENGTHS.findLast((each) => each >= first) ?? walk);
     return joined > 2 * walk ? { walk: lookedUp, joined } : { walk };
