@@ -289,7 +289,7 @@ class ListSession {
     const random = this.#random;
     const { filter, matches } = this.#bodyFilter();
     const field = random.pick([...this.#collection.fields.keys()]);
-    const sort = random.pick([[], ['id'], ['-id'], [field], [`-${field}`]]);
+    const sort = random.pick([[], ['id'], ['-id'], ['-id'], [field], [`-${field}`]]);
     const ordering = { catalog: this.#world.stocked.schema, collection: this.#collection.name, related: this.#visible };
     const found = inOrder(this.#listed.filter(matches), sort, ordering);
     const expected = found.map(({ id }) => id as Id);
