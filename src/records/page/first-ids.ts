@@ -18,7 +18,7 @@ export interface RowSource {
 }
 
 /** The first rows of the order, tested by the whole rule. */
-type FirstIdsWalk = Omit<WalkedRows, 'columns' | 'most' | 'further'>;
+export type FirstIdsWalk = Omit<WalkedRows, 'columns' | 'most' | 'further'>;
 
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
 export function amongFirstIds(

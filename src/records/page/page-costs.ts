@@ -255,10 +255,10 @@ export class Estimate {
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
     // The longer walk may need another value of the order, of which all rows are read.
     if (walk > bound && left(walk) < 0) return way;
-    const joined = this.#joined(walk, left, share);
-    if (of !== undefined) return { ...way, ...joined, within: of };
-    const further = joined.joined === undefined ? this.#further(walk, cost) : joined;
-    return { ...way, ...further, first: this.#firstOfOrder(joined.joined ?? further.walk).values };
+    const both = this.#withLongWalk(walk, left, share);
+    if (of !== undefined) return { ...way, ...both, within: of };
+    const further = both.longWalk === undefined ? this.#further(walk, cost) : both;
+    return { ...way, ...further, first: this.#firstOfOrder(both.longWalk ?? further.walk).values };
   }
 
   /**
@@ -313,17 +313,17 @@ export class Estimate {
    * @param left what walks of a length may cost
    * @param share of the rows among which they are
    */
-  #joined(walk: number, left: (length: number) => number, share: number): Pick<Gathered, 'joined'> & { walk: number } {
+  #withLongWalk(walk: number, left: (length: number) => number, share: number): Walks {
     const { lookUps, opaque } = this.#question;
     const all = [...lookUps, ...(opaque?.lookUps ?? [])];
     if (all.length === 0 || areOfEach(all)) return { walk };
     const rows = tablesOfLookUps(all).map((table) => this.#statisticsOf(table)?.rows ?? Number.POSITIVE_INFINITY);
     const kept = summed(rows) * KEPT;
     const passed = this.#passed(share, 0) - this.#filterCost;
-    const joined = LENGTHS.find((each) => each <= this.#rowsWithin(left(each) - 2 * kept, passed)) ?? 0;
+    const longWalk = LENGTHS.find((each) => each <= this.#rowsWithin(left(each) - 2 * kept, passed)) ?? 0;
     const first = Math.max(USUAL_LENGTH, kept / (this.#ruled + this.#filterCost));
     const lookedUp = Math.min(walk, LENGTHS.findLast((each) => each >= first) ?? walk);
-    return joined > 2 * walk ? { walk: lookedUp, joined } : { walk };
+    return longWalk > 2 * walk ? { walk: lookedUp, longWalk } : { walk };
   }
 
   /** A walk that is sure to fill the page ends after the first values of the order, where PostgreSQL would sort the table. */
@@ -618,6 +618,7 @@ export class Estimate {
 const isFoundAlone = ({ kind }: OpaqueFilter): boolean => kind === 'search' || kind === 'related';
 
 type FullWay = Exclude<ChosenWay, ValueRange | undefined>;
+type Walks = Pick<FullWay, 'longWalk'> & { readonly walk: number };
 
 interface Costed<Way> {
   readonly cost: number;

@@ -197,9 +197,9 @@ export function askedPage(
   // A plan for all values would expect the related rows of an average record
   const isOpaque = filter !== undefined && filters.at(-1)?.opacity !== undefined;
   const isGathered = choice.way?.kind === 'gathered';
-  const isJoined = choice.way?.kind === 'branches' && choice.way.joined > 0;
+  const hasLongWalk = choice.way?.kind === 'branches' && choice.way.longWalk > 0;
   const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly || (isGathered && permit.consultsOthers);
-  const isWhole = (request.count ?? 'none') !== 'none' || isGathered || isJoined;
+  const isWhole = (request.count ?? 'none') !== 'none' || isGathered || hasLongWalk;
   return {
     ...bound,
     position,
@@ -320,8 +320,8 @@ class PageStatements {
   readonly #byKeys: (part: 'list' | 'test') => readonly Sql[];
   /** The filters, of few rows that an order has found. */
   readonly #tests: readonly Sql[];
-  /** The same of rows that PostgreSQL may join with related tables. */
-  readonly #joins: () => readonly Sql[];
+  /** The same of many rows, beside which PostgreSQL may keep related tables in memory. */
+  readonly #testsOfMany: () => readonly Sql[];
   /** Conditions of the filters that name a related record, in the order of these. */
   readonly #related: readonly Sql[];
   /** Conditions without a column of the record, on which the rest of the statement waits. */
@@ -359,7 +359,7 @@ class PageStatements {
     this.#filters = printed({ visibility: ofAll, relatedRows });
     const isAlike = page.way === undefined || page.lists === 'short';
     this.#tests = isAlike ? this.#filters : printed({ relatedRows: 'looked up' });
-    this.#joins = () => printed({ visibility: ofWhole(), relatedRows: 'as planned' });
+    this.#testsOfMany = () => printed({ visibility: ofWhole(), relatedRows: 'as planned' });
     this.#byKeys = (byKeys) => printed({ visibility: ofAll, relatedRows, byKeys });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
@@ -541,14 +541,14 @@ class PageStatements {
   }
 
   /** The walks before another way. */
-  #walksOf({ walk, tested: most, joined }: Walking): readonly WalkTests[] {
+  #walksOf({ walk, tested: most, longWalk }: Walking): readonly WalkTests[] {
     if (walk === 0) return [];
     const others = sortedConditions(this.#related);
     const first = { rows: walk, tested: most, conditions: [...this.#tests, ...others], rule: this.#rule };
-    if (joined === 0) return [first];
+    if (longWalk === 0) return [first];
     // PostgreSQL would expect that a join finds enough soon, and look up what it may keep.
-    const conditions = [...this.#joins(), ...others, ...this.#whole].map(tested);
-    return [first, { rows: joined, tested: undefined, conditions, rule: undefined }];
+    const conditions = [...this.#testsOfMany(), ...others, ...this.#whole].map(tested);
+    return [first, { rows: longWalk, tested: undefined, conditions, rule: undefined }];
   }
 
   /** The rows of a walk, in the whole order or in the range of one value. */

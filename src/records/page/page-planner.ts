@@ -13,7 +13,7 @@ import { keyOf } from '../../policy/types.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
-import { amongFirstIds, type RowSource } from './first-ids.ts';
+import { amongFirstIds, type FirstIdsWalk, type RowSource } from './first-ids.ts';
 import { areFewLookUps, Estimate } from './page-costs.ts';
 import type { ChoosesWay, ChosenWay, FirstValues, PageQuestion } from './page-question.ts';
 import {
@@ -56,7 +56,7 @@ export interface Walking {
   /** The walk is in this range. */
   readonly within: RangeWay | undefined;
   /** The rows of a longer walk after it, whose related tables PostgreSQL may read as a whole; 0: none. */
-  readonly joined: number;
+  readonly longWalk: number;
 }
 interface BranchesWay extends Walking {
   readonly kind: 'branches';
@@ -108,7 +108,7 @@ const UNKNOWN_WALK = 1_000;
 interface ChosenPage extends Omit<RowSource, 'length'> {
   readonly collection: Collection;
   /** The walks before branches, from the shortest. */
-  readonly walks: Parameters<typeof amongFirstIds>[2];
+  readonly walks: readonly FirstIdsWalk[];
 }
 
 export class PagePlanner {
@@ -266,20 +266,20 @@ export const NO_CHOICE: PageChoice = { way: undefined, isPlannedFor: false };
 
 function wayOf(chosen: Exclude<ChosenWay, undefined>, { most, tenant }: PageSearch): PageWay {
   if (chosen.kind === 'range') return rangeOf(chosen.of);
-  const { walk = 0, tested, joined = 0 } = chosen;
+  const { walk = 0, tested, longWalk = 0 } = chosen;
   const within = chosen.within && rangeOf(chosen.within);
-  const after = `${walk} ${tested} ${within?.text} ${joined}`;
+  const after = `${walk} ${tested} ${within?.text} ${longWalk}`;
   if (chosen.kind === 'gathered') {
     const { by, keys = 0, isOrdered = false } = chosen;
     // Statistics are those of all tenants.
     const first = tenant === undefined ? chosen.first : undefined;
     const text = `gathered ${by} ${keys} ${isOrdered} ${first?.isAlone} ${after}`;
-    return { kind: 'gathered', by, keys, isOrdered, walk, tested, within, joined, first, text };
+    return { kind: 'gathered', by, keys, isOrdered, walk, tested, within, longWalk, first, text };
   }
   const ways = chosen.branches.map(({ place }) => place).join('');
   // A longer range has the same first ids.
   const length = RANGE_LENGTHS.find((each) => each >= most) ?? most;
-  return { kind: 'branches', ways, length, walk, tested, within, joined, text: `${ways} ${length} ${after}` };
+  return { kind: 'branches', ways, length, walk, tested, within, longWalk, text: `${ways} ${length} ${after}` };
 }
 
 function rangeOf(of: Branch | ColumnValues): RangeWay {

@@ -31,7 +31,7 @@ interface AfterWalk {
   /** The walk is among the rows that come first in the order. */
   readonly first?: FirstValues | undefined;
   /** The rows of a longer walk after it, whose related tables PostgreSQL may read as a whole: they are small beside look-ups. */
-  readonly joined?: number | undefined;
+  readonly longWalk?: number | undefined;
 }
 /** The first values of the column of an order: all up to one of them. */
 export interface FirstValues {

@@ -110,7 +110,12 @@ export const LIST_FAULTS: readonly Fault[] = [
     /\.\.\.others, \.\.\.this\.#whole\]\.map/,
     '...others].map',
   ),
-  fault(PLAN, 'a walk beside related rows in memory does not obey the filters', /\[\.\.\.this\.#joins\(\), /, '['),
+  fault(
+    PLAN,
+    'a walk beside related rows in memory does not obey the filters',
+    /\[\.\.\.this\.#testsOfMany\(\), /,
+    '[',
+  ),
   fault(
     PLAN,
     'a walk begins again on every page',

@@ -188,8 +188,8 @@ const WAYS: readonly ChoosesWay[] = [
   ({ branches }) => branches && { kind: 'branches', branches: branches.map(lastOf), walk: 2 },
   () => ({ kind: 'gathered', by: 'all', walk: 3 }),
   () => ({ kind: 'gathered', by: 'filters', isOrdered: true }),
-  () => ({ kind: 'gathered', by: 'all', walk: 3, joined: 5 }),
-  ({ branches }) => branches && { kind: 'branches', branches, walk: 2, joined: 4 },
+  () => ({ kind: 'gathered', by: 'all', walk: 3, longWalk: 5 }),
+  ({ branches }) => branches && { kind: 'branches', branches, walk: 2, longWalk: 4 },
 ];
 
 const VALUES: Row = { title: 'x', score: 1 };

@@ -489,10 +489,10 @@ describe('the way to a page', () => {
     };
     expect(wayTo(200)).toEqual({ kind: 'gathered', by: 'filters', walk: 800 });
     // Others are looked up beside them.
-    expect(wayTo(200, 5)).toEqual({ kind: 'gathered', by: 'filters', walk: 6_400, joined: 51_200 });
+    expect(wayTo(200, 5)).toEqual({ kind: 'gathered', by: 'filters', walk: 6_400, longWalk: 51_200 });
     // … but for few records, where an index finds these first.
     expect(wayTo(200, 5, 30_000)).toEqual({ kind: 'gathered', by: 'filters', walk: 800 });
-    expect(wayTo(undefined)).toEqual({ kind: 'gathered', by: 'filters', walk: 6_400, joined: 204_800 });
+    expect(wayTo(undefined)).toEqual({ kind: 'gathered', by: 'filters', walk: 6_400, longWalk: 204_800 });
   });
 
   it('a filter whose rows are looked up one by one takes as long for all rows as a walk of them', () => {
@@ -794,7 +794,7 @@ describe('the way to a page', () => {
       const known = new Map([...tables(100_000), ['parents', { rows: parents, columns: new Map() }]]);
       const lookUps = [{ ...TARGET, ...isOfEach }];
       const way = shortestWay({ ...QUESTION, branches: undefined, lookUps }, (table) => known.get(table));
-      return way?.kind === 'gathered' && [way.walk, way.joined];
+      return way?.kind === 'gathered' && [way.walk, way.longWalk];
     };
     expect([100, 4_000, 20_000].map((parents) => wayFor(parents))).toEqual([
       [50, 12_800],
