@@ -100,9 +100,10 @@ export class ServiceQuestions {
     const { world, random } = this.#asking;
     const { name, fields, relations } = this.#caller.collection;
     const keys = new URLSearchParams({ limit: String(1 + random.below(30)) });
-    const stored = random.pick(world.data.rows.get(name)!);
+    const rows = world.data.rows.get(name)!;
+    const stored = rows.length === 0 ? {} : random.pick(rows);
     for (const field of fields.keys())
-      if (random.chance(0.1) && stored[field] !== null) keys.append(field, String(stored[field]));
+      if (random.chance(0.1) && stored[field] != null) keys.append(field, String(stored[field]));
     for (const relation of relations.values())
       if (random.chance(0.25)) keys.append(relation.name, String(random.pick(this.#idsOf(relation.collection))));
     if (random.chance(0.1)) keys.append('id', String(random.pick(this.#ids)));
