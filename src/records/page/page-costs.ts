@@ -35,8 +35,8 @@ const FOUND = 1;
 const FORMER = 2 * FOUND;
 /** A row of a table that is read as a whole. */
 const SCANNED = 0.1;
-/** A row of a table that is read as a whole and kept in memory, where a look-up would find few rows. */
-const KEPT = 0.3;
+/** A table that is kept in memory takes so many times as long as one that is read. */
+const KEPT = 3;
 /** A row that a walk or a range passes, besides its page. */
 const WALKED = 0.25;
 /** A way whose cost is not sure may take so many times the least. */
@@ -231,6 +231,12 @@ export class Estimate {
     return costOfScans(tables, this.#statisticsOf);
   }
 
+  /** The same where a table without statistics may have any number of rows. */
+  #readWhole(tables: readonly string[]): number {
+    const isUnknown = tables.some((table) => this.#statisticsOf(table) === undefined);
+    return isUnknown ? Number.POSITIVE_INFINITY : this.#scanned(tables);
+  }
+
   /** The shorter way where that is sure. Otherwise the first one up to some length, and the other one after it. */
   #bounded(first: Costed<ValueRange | undefined>, other: Costed<FullWay> | undefined): ChosenWay {
     if (other === undefined) return first.way;
@@ -287,8 +293,8 @@ export class Estimate {
   /** The cost to find that no related row counts, or to find some. */
   #readRelated({ tables, tested }: RelatedKeys): number {
     const { isIndexed = () => true } = this.#question;
-    if (tables.some((table) => this.#statisticsOf(table) === undefined)) return Number.POSITIVE_INFINITY;
-    const scanned = this.#scanned(tables);
+    const scanned = this.#readWhole(tables);
+    if (scanned === Number.POSITIVE_INFINITY) return scanned;
     return tested.some((column) => isIndexed(tables[0], column)) ? Math.min(scanned, FEW_KEYS_COST) : scanned;
   }
 
@@ -317,8 +323,7 @@ export class Estimate {
     const { lookUps, opaque } = this.#question;
     const all = [...lookUps, ...(opaque?.lookUps ?? [])];
     if (all.length === 0 || areOfEach(all)) return { walk };
-    const rows = tablesOfLookUps(all).map((table) => this.#statisticsOf(table)?.rows ?? Number.POSITIVE_INFINITY);
-    const kept = summed(rows) * KEPT;
+    const kept = KEPT * this.#readWhole(tablesOfLookUps(all));
     const passed = this.#passed(share, 0) - this.#filterCost;
     const longWalk = LENGTHS.find((each) => each <= this.#rowsWithin(left(each) - 2 * kept, passed)) ?? 0;
     const first = Math.max(USUAL_LENGTH, kept / (this.#ruled + this.#filterCost));
