@@ -8,7 +8,7 @@ import { valuesInId, valuesOfKey } from '../schema/model/composite-key.ts';
 import type { Collection, KeyPart, Schema } from '../schema/model/model.ts';
 import { ident, join, type Param, Place, param, raw, type Sql, type SqlType, sql } from '../sql.ts';
 
-interface OrderedColumn {
+export interface OrderedColumn {
   readonly column: string;
   /** The type of a parameter that it is compared with. */
   readonly type: SqlType;

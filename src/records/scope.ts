@@ -11,10 +11,9 @@ import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { lockableRowsOf, rowsOf } from '../policy/stored-rows.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
-import { viaColumns } from '../schema/model/composite-references.ts';
 import {
+  type BelongsTo,
   type Collection,
-  type HasMany,
   type HasOne,
   type ManyToMany,
   type Schema,
@@ -160,9 +159,10 @@ export class Scope {
     return recordKeyIn(this.#schema, collection);
   }
 
-  /** The columns of a row of the relation by which it refers to its record, in the order of the key there. */
-  referring(relation: HasOne | HasMany, alias: string): readonly Sql[] {
-    return (viaColumns(this.#schema, relation) ?? [relation.viaColumn]).map((column) => ident(alias, column));
+  /** The columns of a row of the collection by which it refers to a record, in the order of the key there. */
+  referring({ collection, via }: Pick<HasOne, 'collection' | 'via'>, alias: string): readonly Sql[] {
+    const reference = this.#schema.collections.get(collection)!.relations.get(via) as BelongsTo;
+    return (reference.columns ?? [reference.column]).map((column) => ident(alias, column));
   }
 
   /** True if a statement can reach records of the collection. */

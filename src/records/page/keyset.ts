@@ -178,7 +178,7 @@ export function keysetOf(
   centre: CentreValues = (i) => centreOf(sorts[i]!),
 ): Keyset {
   const at = sorts.findIndex(isById);
-  const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting, i) => sortKey(sorting, row, () => centre(i)));
+  const keys = (at < 0 ? sorts : sorts.slice(0, at)).flatMap((sorting, i) => sortKeys(sorting, row, () => centre(i)));
   return new Keyset([...keys, ...idKeys(row, at >= 0 && sorts[at]!.descending)], settled);
 }
 
@@ -203,6 +203,16 @@ const idKeys = (
     descending,
     isIndexed: true,
   }));
+
+/** The id of a related record is in the order of each of its columns. */
+function sortKeys(sorting: Sorting, row: SeenRow, centre: () => ReturnType<CentreValues>): readonly KeysetColumn[] {
+  const { path, descending } = sorting;
+  if (path.field !== undefined) return [sortKey(sorting, row, centre)];
+  return row.scope.key(path.at).ordered.map((part) => {
+    const value = columnOnPath({ ...path, part }, row);
+    return { sql: value, type: part.type, nullable: true, descending, isIndexed: false };
+  });
+}
 
 function sortKey({ path, descending }: Sorting, row: SeenRow, centre: () => ReturnType<CentreValues>): KeysetColumn {
   const { steps, field, isFolded } = path;

@@ -4,6 +4,7 @@ import { partOfColumn } from '../../policy/stored-rows.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
 import { maskedBy, type Readable, type Visibility } from '../../policy/visibility.ts';
 import { ident, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import { allEqual, type OrderedColumn } from '../record-key.ts';
 import type { Scope } from '../scope.ts';
 
 export interface SeenRow {
@@ -19,12 +20,15 @@ interface PathEnd {
   readonly at: string;
   /** Undefined: the `id`. */
   readonly field: ReadColumn | undefined;
+  /** A column of those that hold the `id`. Default: its text. */
+  readonly part?: OrderedColumn;
 }
 /** A field, or a belongs_to whose value is the id of a record of `collection`. */
 type ReadColumn = Pick<CatalogField, 'name' | 'column' | 'part'> &
   (Pick<CatalogField, 'type'> | { readonly collection: string });
 
-export const sqlTypeOf = ({ field, at }: Omit<PathEnd, 'steps'>, { scope }: Pick<SeenRow, 'scope'>): SqlType => {
+export const sqlTypeOf = ({ field, at, part }: Omit<PathEnd, 'steps'>, { scope }: Pick<SeenRow, 'scope'>): SqlType => {
+  if (part !== undefined) return part.type;
   if (field === undefined) return scope.key(at).type;
   return 'type' in field ? scalarOf(field.type).sqlType : scope.key(field.collection).type;
 };
@@ -49,8 +53,9 @@ interface PathPlace {
   readonly alias: string;
 }
 
-function columnFrom({ steps, field, at }: PathEnd, row: SeenRow, place: PathPlace): Sql {
+function columnFrom({ steps, field, at, part }: PathEnd, row: SeenRow, place: PathPlace): Sql {
   const [step, ...rest] = steps;
+  if (step === undefined && part !== undefined) return ident(place.alias, part.column);
   if (step === undefined)
     return field === undefined
       ? row.scope.key(place.collection).of(place.alias)
@@ -58,26 +63,25 @@ function columnFrom({ steps, field, at }: PathEnd, row: SeenRow, place: PathPlac
   const { collection } = step.relation;
   const records = row.visibility.records(collection);
   const link = linkOf(step, row, place);
-  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf({ field, at }, row)}`);
+  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf({ field, at, part }, row)}`);
   const target = { collection, alias: `${place.alias}_s` };
   const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
   const { related } = row.scope.from(place.collection, place.alias);
   return sql`(
-    SELECT ${columnFrom({ steps: rest, field, at }, { ...row, scope: related }, target)}
+    SELECT ${columnFrom({ steps: rest, field, at, part }, { ...row, scope: related }, target)}
       FROM ${related.from(collection, target.alias).where(...conditions)})`;
 }
 
 /** The condition that joins a row with the row that the step leads to. Undefined: the caller may not read the link. */
 function linkOf({ from, relation }: ToOneStep, row: SeenRow, { alias }: PathPlace): Sql | undefined {
   const target = `${alias}_s`;
-  if (relation.kind === 'belongs_to') {
-    const rule = maskOf(row, from, relation.name);
-    if (rule?.verdict === 'deny') return undefined;
-    return sql`${row.scope.key(relation.collection).of(target)} = ${maskedBy(rule, alias, ident(alias, relation.column))}`;
-  }
-  const rule = maskOf(row, relation.collection, relation.via);
+  const isOwn = relation.kind === 'belongs_to';
+  const reference = isOwn ? { collection: from, via: relation.name } : relation;
+  const [referring, found] = isOwn ? [alias, target] : [target, alias];
+  const rule = maskOf(row, reference.collection, reference.via);
   if (rule?.verdict === 'deny') return undefined;
-  return sql`${maskedBy(rule, target, ident(target, relation.viaColumn))} = ${row.scope.key(from).of(alias)}`;
+  const columns = row.scope.referring(reference, referring).map((column) => maskedBy(rule, referring, column));
+  return allEqual(row.scope.key(isOwn ? relation.collection : from).columns(found), columns);
 }
 
 /** Undefined: the member is as readable as the record. */

@@ -275,6 +275,15 @@ collections:
           sort: ['-line.pieces', 'id'],
         });
         expect(idsOf(through.body.data), through.text).toEqual([4, 1, 2]);
+        const byLine = async (sort: readonly string[], cursor?: string) =>
+          (await client.post('/api/parcels/query', { sort, limit: 2, cursor })).body;
+        // The ids are in the order of their numbers. Nobody may read the line of the third parcel.
+        const first = await byLine(['-line.id', '-id']);
+        const then = await byLine(['-line.id', '-id'], first.page.next_cursor);
+        expect([idsOf(first.data), idsOf(then.data)]).toEqual([
+          [4, 2],
+          [1, 6],
+        ]);
         const groups = await client.post('/api/parcels/aggregate', { group_by: ['line'], measures: { n: 'count' } });
         expect(groups.body.data).toContainEqual({ line: '9~2', n: 2 });
       });
