@@ -321,7 +321,7 @@ export class Estimate {
    */
   #withLongWalk(walk: number, left: (length: number) => number, share: number): Walks {
     const { lookUps, opaque } = this.#question;
-    const all = [...lookUps, ...(opaque?.lookUps ?? [])];
+    const all = [...lookUps, ...(opaque?.lists === 'short' ? [] : (opaque?.lookUps ?? []))];
     if (all.length === 0 || areOfEach(all)) return { walk };
     const kept = KEPT * this.#readWhole(tablesOfLookUps(all));
     const passed = this.#passed(share, 0) - this.#filterCost;

@@ -359,7 +359,8 @@ class PageStatements {
     this.#filters = printed({ visibility: ofAll, relatedRows });
     const isAlike = page.way === undefined || page.lists === 'short';
     this.#tests = isAlike ? this.#filters : printed({ relatedRows: 'looked up' });
-    this.#testsOfMany = () => printed({ visibility: ofWhole(), relatedRows: 'as planned' });
+    const ofMany = page.lists === 'short' ? undefined : 'as planned';
+    this.#testsOfMany = () => printed({ visibility: ofWhole(), relatedRows: ofMany });
     this.#byKeys = (byKeys) => printed({ visibility: ofAll, relatedRows, byKeys });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
