@@ -1,18 +1,29 @@
 /**
  * Which column of a record has which value. A condition requires values of the records that meet it
  * (`factsOf`), and values that are known before the database is asked decide parts of a
- * condition (`DecidableLeaves`). Filters, tenants, branches and estimates all ask this module;
+ * condition (`DecidableParts`). Filters, tenants, branches and estimates all ask this module;
  * `records/page` reads the facts and tests of a filter from here.
  */
 import type { ColumnValues } from './branch.ts';
-import { type ColumnRef, type Condition, type NullTest, RECORD, type Test, type Value } from './condition.ts';
+import {
+  type ColumnRef,
+  type Condition,
+  type ConditionOperand,
+  type Exists,
+  type NullTest,
+  RECORD,
+  type SlotValue,
+  type Test,
+  type Value,
+} from './condition.ts';
 import { closures } from './emit/closures.ts';
 import type { Predicate } from './emit/decision.ts';
 import { slotReader, type Values } from './emit/value-places.ts';
 import { and, existsOf, or } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { areOfOneForm, scalarOf } from './scalar-types.ts';
-import { NO_RELATED, type Row } from './types.ts';
+import { NO_RELATED, type Row, type ValueType } from './types.ts';
+import { own } from './values.ts';
 import { nodesOf } from './visit.ts';
 
 // ---------------------------------------------------------------- the requirements of a condition
@@ -121,39 +132,87 @@ interface DecidableLeaf {
 const UNDECIDED = '?';
 const TRUE_LEAF = '1';
 const FALSE_LEAF = '0';
+const ABSENT_LINK = '-';
+const GIVEN_LINK = '$';
 
-/** The tests of a condition that read nothing but the record itself and the request. */
-export class DecidableLeaves {
+/** The parts of a condition that facts settle. */
+export class DecidableParts {
+  /** The tests that read nothing but the record itself and the request. */
   readonly #leaves: readonly DecidableLeaf[];
+  /** The columns of the record by which related rows are found: known ones find the same rows for every record. */
+  readonly #links: readonly string[];
 
   constructor(cond: Condition) {
-    const leaves = nodesOf(cond).filter((node) => node.kind === 'test' || node.kind === 'null');
+    const nodes = nodesOf(cond);
+    const leaves = nodes.filter((node) => node.kind === 'test' || node.kind === 'null');
     this.#leaves = [...new Set(leaves)].flatMap((leaf) => {
       const names = namesReadBy(leaf);
       return names === undefined ? [] : [{ leaf, names, predicate: closures(leaf) }];
     });
+    this.#links = nodes.some(isColocated) ? [] : [...new Set(nodes.flatMap(linksIn))];
   }
 
-  /** The outcome of each leaf, a character each; undefined where the facts decide none. */
+  /** The outcome of each leaf and the state of each link, a character each; undefined where the facts settle none. */
   outcomes(facts: Facts, values: Values): string | undefined {
     let outcomes = '';
-    let decidesSome = false;
+    let settlesSome = false;
     for (const { names, predicate } of this.#leaves) {
       const isKnown = names.every((name) => Object.hasOwn(facts, name));
-      decidesSome ||= isKnown;
+      settlesSome ||= isKnown;
       outcomes += !isKnown ? UNDECIDED : predicate(values)(facts, NO_RELATED) ? TRUE_LEAF : FALSE_LEAF;
     }
-    return decidesSome ? outcomes : undefined;
+    for (const name of this.#links) {
+      const isKnown = Object.hasOwn(facts, name);
+      settlesSome ||= isKnown;
+      outcomes += !isKnown ? UNDECIDED : facts[name] === null ? ABSENT_LINK : GIVEN_LINK;
+    }
+    return settlesSome ? outcomes : undefined;
   }
 
-  /** The condition without the leaves that the outcomes settle. */
-  left(cond: Condition, outcomes: string): Condition {
-    const settled = new Map<Condition, boolean>();
-    this.#leaves.forEach(({ leaf }, i) => {
-      if (outcomes[i] !== UNDECIDED) settled.set(leaf, outcomes[i] === TRUE_LEAF);
-    });
-    return withSettled(cond, settled);
+  /** The values that the remainder has in slots of its own. */
+  linkValues(facts: Facts): readonly unknown[] {
+    return this.#links.map((name) => own(facts, name) ?? null).filter((value) => value !== null);
   }
+
+  /**
+   * The condition without the parts that the outcomes settle.
+   * @param slots of the condition, after which those of the links follow
+   */
+  left(cond: Condition, outcomes: string, slots: number): Condition {
+    const leaves = new Map<Condition, boolean>();
+    this.#leaves.forEach(({ leaf }, i) => {
+      if (outcomes[i] !== UNDECIDED) leaves.set(leaf, outcomes[i] === TRUE_LEAF);
+    });
+    const links = new Map<string, number | null>();
+    let slot = slots;
+    this.#links.forEach((name, i) => {
+      const state = outcomes[this.#leaves.length + i];
+      if (state === GIVEN_LINK) links.set(name, slot++);
+      else if (state === ABSENT_LINK) links.set(name, null);
+    });
+    return withSettled(cond, { leaves, links });
+  }
+}
+
+const isColocated = (node: Condition): boolean => node.kind === 'exists' && node.colocated !== undefined;
+
+/** The column of the record by which the related rows of the node are found. */
+function linksIn(node: Condition): readonly string[] {
+  const column = node.kind === 'exists' ? keyOfRows(node) : node.kind === 'test' ? linkIn(node)?.outer : undefined;
+  return column === undefined ? [] : [column.name];
+}
+
+/** Undefined: the rows are of the request, in the record, or a chain that begins with it. */
+function keyOfRows({ key, relation }: Exists): ColumnRef | undefined {
+  const areApart = relation.kind !== 'elements' && relation.kind !== 'ancestors';
+  return areApart && key.kind === 'column' && isStoredColumn(key) ? key : undefined;
+}
+
+/** The column of a related row that is compared with one of the record. */
+function linkIn({ op, left, right }: Test): { readonly inner: ColumnRef; readonly outer: ColumnRef } | undefined {
+  if (left.kind !== 'column' || right.kind !== 'column' || OPERATORS[op].family !== 'equality') return undefined;
+  if (isStoredColumn(left) === isStoredColumn(right) || !areOfOneForm(left.type, right.type)) return undefined;
+  return isStoredColumn(left) ? { inner: right, outer: left } : { inner: left, outer: right };
 }
 
 /** Undefined where the leaf reads other rows too. */
@@ -167,7 +226,15 @@ function namesReadBy(leaf: Leaf): readonly string[] | undefined {
 /** Facts are about the stored record, wherever in the condition it is read. */
 const isStoredColumn = (column: ColumnRef): boolean => isColumnOfRecord(column) && column.source.state === 'stored';
 
-function withSettled(cond: Condition, settled: ReadonlyMap<Condition, boolean>): Condition {
+interface Settled {
+  readonly leaves: ReadonlyMap<Condition, boolean>;
+  /** The slots of known columns of the record; null: they have no value. */
+  readonly links: ReadonlyMap<string, number | null>;
+}
+
+function withSettled(cond: Condition, settled: Settled): Condition {
+  const { leaves, links } = settled;
+  const slotOf = (column: ColumnRef | undefined) => (column === undefined ? undefined : links.get(column.name));
   switch (cond.kind) {
     case 'const':
       return cond;
@@ -175,12 +242,33 @@ function withSettled(cond: Condition, settled: ReadonlyMap<Condition, boolean>):
       return and(cond.items.map((item) => withSettled(item, settled)));
     case 'or':
       return or(cond.items.map((item) => withSettled(item, settled)));
-    case 'exists':
-      return existsOf({ ...cond, condition: withSettled(cond.condition, settled) });
-    case 'test':
+    case 'exists': {
+      const slot = slotOf(keyOfRows(cond));
+      if (slot === null) return { kind: 'const', value: cond.negated };
+      return existsOf({ ...withKey(cond, slot), condition: withSettled(cond.condition, settled) });
+    }
+    case 'test': {
+      const value = leaves.get(cond);
+      if (value !== undefined) return { kind: 'const', value };
+      const link = linkIn(cond);
+      const slot = slotOf(link?.outer);
+      if (slot === null) return { kind: 'const', value: false };
+      if (slot !== undefined) return { ...cond, left: link!.inner, right: slotValue(link!.outer.type, slot) };
+      // A count of no rows at all is another one.
+      const counted = (side: ConditionOperand): ConditionOperand =>
+        side.kind === 'count'
+          ? { ...side, exists: withKey(side.exists, slotOf(keyOfRows(side.exists)) ?? undefined) }
+          : side;
+      return { ...cond, left: counted(cond.left), right: counted(cond.right) };
+    }
     case 'null': {
-      const value = settled.get(cond);
+      const value = leaves.get(cond);
       return value === undefined ? cond : { kind: 'const', value };
     }
   }
 }
+
+const withKey = (exists: Exists, slot: number | undefined): Exists =>
+  slot === undefined ? exists : { ...exists, key: slotValue(exists.key.type, slot) };
+
+const slotValue = (type: ValueType, slot: number): SlotValue => ({ kind: 'slot', type, slot, hasNoSuccessor: false });

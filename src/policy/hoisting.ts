@@ -249,7 +249,7 @@ export function lookUpsIn(
   ofGuards = NO_GUARDS,
   row = RECORD.id,
 ): readonly LookUp[] {
-  if (cond.kind === 'exists' && listed.has(cond)) return [];
+  if (cond.kind === 'exists' && (listed.has(cond) || isOfNoRow(cond))) return [];
   const isOfRows = cond.kind === 'exists' && cond.relation.kind !== 'elements';
   const inner = isOfRows ? cond.source.id : row;
   const within = innerOf(cond).flatMap((part) => lookUpsIn(part, listed, ofGuards, inner));
@@ -258,6 +258,12 @@ export function lookUpsIn(
   if (namedElementOf(cond) !== undefined) return [{ ...key, within: [] }];
   const guarding = cond.guard === undefined ? [] : ofGuards(cond.guard.collection);
   return [{ ...key, within: [...guarding, ...within], ...(isOfEach(cond) && { isOfEach: true }) }];
+}
+
+/** The rows are the same for every row outside, so that they are looked up once. */
+function isOfNoRow(cond: Exists): boolean {
+  const bound = sourcesIn(cond);
+  return columnsOf(cond).every(({ source }) => bound.has(source.id));
 }
 
 /** The condition reads other columns outside than those by which the rows are found. */

@@ -9,13 +9,13 @@ import { memoized } from '../memoized.ts';
 import { raw, type Sql, type TenantValue } from '../sql.ts';
 import { isTouchedBy } from './analyse/touched-rows.ts';
 import type { Branch, KeyCount, LookUp, RelatedKeys } from './branch.ts';
-import { DecidableLeaves, type Facts, type FactsOf, factsOf } from './column-facts.ts';
+import { DecidableParts, type Facts, type FactsOf, factsOf } from './column-facts.ts';
 import { type Condition, type Exists, isHeld, isRoot, NEXT } from './condition.ts';
 import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import type { Printing } from './emit/printing.ts';
-import { shapeNeedsOf } from './emit/shape-needs.ts';
+import { type ShapeNeeds, shapeNeedsOf } from './emit/shape-needs.ts';
 import type { PrintedWhere, Values } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
 import { excludedKeysOf, isHoistable, keyCountOf, keyListOf, lookUpsIn, unknownKeysOf } from './hoisting.ts';
@@ -26,7 +26,10 @@ import type { IsFew, Needs, Residual, Row, Verdict } from './types.ts';
 import { columnsOf, nodesOf, renumbered } from './visit.ts';
 
 /** Values of one request, or the way to them from the request that will fill a form. */
-type ValueSource = Pick<Binding, 'values'> | ((request: never) => Values);
+interface BoundValues {
+  readonly values: Values;
+}
+type ValueSource = BoundValues | ((request: never) => Values);
 
 export const residualOf = (cached: CachedResidual, source: ValueSource, tenant?: TenantValue): Residual =>
   cached.verdict === 'depends'
@@ -129,7 +132,7 @@ class BoundResidual implements Residual {
 
   given(facts: Facts): Residual {
     const left = this.#cached.given(facts, this.values);
-    return left === undefined ? this : residualOf(left, this.#source, this.#tenant);
+    return left === undefined ? this : residualOf(left.remainder, left, this.#tenant);
   }
 
   get relatedKeys(): RelatedKeys | undefined {
@@ -333,6 +336,8 @@ interface ResidualParts {
   /** The values that a request binds. */
   readonly slots: number;
   readonly predicate: Predicate;
+  /** The related rows that the predicate reads. Default: those of the condition. */
+  readonly needs?: () => ShapeNeeds;
   /** The policy names `@next`, and `@next` is not the record itself. */
   readonly needsNext: boolean;
   /** The same for the written record. */
@@ -353,7 +358,7 @@ export class CachedResidual {
   readonly predicate: Predicate;
   /** Lists and deletes never ask for it. */
   readonly written: () => CachedResidual;
-  readonly needs = memoized(() => shapeNeedsOf(this.cond));
+  readonly needs: () => ShapeNeeds;
   readonly facts: () => FactsOf = memoized(() => factsOf(this.cond));
   readonly walks: boolean;
   readonly lists = memoized(() => listsIn(this.cond));
@@ -368,16 +373,17 @@ export class CachedResidual {
     nodesOf(this.cond).some((node) => node.kind === 'exists' && node.colocated !== undefined),
   );
   readonly #ownColumns = memoized(() => columnsOf(this.cond).filter(({ source: { id } }) => isRoot(id)));
-  readonly #leaves = memoized(() => new DecidableLeaves(this.cond));
+  readonly #parts = memoized(() => new DecidableParts(this.cond));
   readonly #texts = new BoundedMap<string, PrintedWhere>(KEPT_TEXTS);
-  /** Remainders by the outcomes of the leaves. */
+  /** Remainders by the outcomes of the parts. */
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
   readonly #branches = new BoundedMap<string, KnownBranches>(KEPT_TEXTS);
   /** The related rows that `where` looks up, by its lists. */
   readonly lookUps = new BoundedMap<string, readonly LookUp[]>(KEPT_TEXTS);
 
-  constructor({ cond, slots, predicate, needsNext, written }: ResidualParts) {
+  constructor({ cond, slots, predicate, needs, needsNext, written }: ResidualParts) {
     this.cond = cond;
+    this.needs = needs ?? memoized(() => shapeNeedsOf(cond));
     this.slots = slots;
     this.walks = nodesOf(cond).some(({ kind }) => kind === 'exists');
     this.needsNext = needsNext;
@@ -396,22 +402,37 @@ export class CachedResidual {
     );
   }
 
-  /** The remainder under these facts; undefined if they decide nothing. */
-  given(facts: Facts, values: Values): CachedResidual | undefined {
-    const leaves = this.#leaves();
-    const outcomes = leaves.outcomes(facts, values);
+  /** The remainder under these facts, and its values; undefined if they decide nothing. */
+  given(facts: Facts, values: Values): (BoundValues & { readonly remainder: CachedResidual }) | undefined {
+    const parts = this.#parts();
+    const outcomes = parts.outcomes(facts, values);
     if (outcomes === undefined) return undefined;
-    const known = this.#remainders.get(outcomes);
-    if (known !== undefined) return known;
-    const remainder = this.#remainder(leaves.left(this.cond, outcomes));
+    const links = parts.linkValues(facts);
+    const remainder = this.#remainders.get(outcomes) ?? this.#found(outcomes, this.slots + links.length);
+    if (links.length === 0) return { remainder, values };
+    return { remainder, values: [...Array.from({ length: this.slots }, (_, i) => values[i]), ...links] };
+  }
+
+  #found(outcomes: string, slots: number): CachedResidual {
+    const left = this.#parts().left(this.cond, outcomes, this.slots);
+    const { predicate, needs } = this;
+    // A decision in memory finds related rows from the record itself.
+    const remainder = slots === this.slots ? this.#remainder(left) : this.#remainder(left, { slots, predicate, needs });
     this.#remainders.set(outcomes, remainder);
     return remainder;
   }
 
-  #remainder(cond: Condition): CachedResidual {
+  #remainder(cond: Condition, how?: Pick<ResidualParts, 'slots' | 'predicate' | 'needs'>): CachedResidual {
     const { needsNext, slots, written } = this;
     // The facts are about the stored record, so the written one keeps its condition.
-    return new CachedResidual({ cond, slots, predicate: (values) => closures(cond)(values), needsNext, written });
+    return new CachedResidual({
+      cond,
+      slots,
+      predicate: (values) => closures(cond)(values),
+      needsNext,
+      written,
+      ...how,
+    });
   }
 
   branches(printing: Omit<BranchPrinting, 'listed'>, lists?: string): readonly BranchShape[] | undefined {

@@ -13,6 +13,10 @@ const REQUEST = { auth: { id: ME, roles: ['member'], department: 'sales' }, quer
 const MEMBER = 'any(@record.team.memberships as m, m.user = @request.auth.id)';
 const MEMBERS =
   'EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid)';
+const TEAM = OTHER;
+const ROWS_OF_TEAM = '"memberships" AS "d_1" WHERE "d_1"."team_id" = $1::uuid';
+const USERS_OF_TEAM = '"d_2"."user_id" FROM "memberships" AS "d_2" WHERE "d_2"."team_id" = $2::uuid';
+const OF_TEAM = `EXISTS (SELECT 1 FROM ${ROWS_OF_TEAM} AND "d_1"."user_id" = $2::uuid)`;
 
 const place = { catalog, collection: 'documents', action: 'list' } as const;
 const leftOf = (policy: string, facts: Row) => compilePolicy(policy, place).specialise(REQUEST).given(facts);
@@ -76,6 +80,27 @@ const LEFT: readonly (readonly [policy: string, facts: Row, left: string])[] = [
     'deny',
   ],
   ['none(@record.team.memberships as m, @record.status = "draft")', { status: 'x' }, '"d"."team_id" IS NOT NULL'],
+  // The related rows of a known column are those of every record.
+  [MEMBER, { team: TEAM }, OF_TEAM],
+  [MEMBER, { team: null }, 'deny'],
+  [`not (${MEMBER})`, { team: TEAM }, `NOT ${OF_TEAM}`],
+  [`${MEMBER} or @record.pinned`, { team: TEAM }, `("d"."pinned" OR ${OF_TEAM})`],
+  [
+    'count(@record.team.memberships as m, m.user != @request.auth.id) > 3',
+    { team: TEAM },
+    `(SELECT count(*) FROM (SELECT 1 FROM ${ROWS_OF_TEAM} AND "d_1"."user_id" <> $2::uuid LIMIT 4::int8) AS "counted") > 3::int8`,
+  ],
+  // Two related rows are compared, neither of them with the record.
+  [
+    'any(@record.team.memberships as m, any(@record.team.memberships as n, m.user = n.user))',
+    { team: TEAM, user: ME },
+    `EXISTS (SELECT 1 FROM ${ROWS_OF_TEAM} AND "d_1"."user_id" = ANY(ARRAY(SELECT ${USERS_OF_TEAM})))`,
+  ],
+  [
+    'any(@request.auth.memberships as m, m.team = @record.team)',
+    { team: TEAM },
+    'EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."user_id" = $1::uuid AND "d_1"."team_id" = $2::uuid)',
+  ],
 ];
 
 describe('the remainder of a policy under known facts', () => {

@@ -86,8 +86,15 @@ export class BranchyRules {
   }
 
   #some({ collection }: CatalogRelation, path: string, depth: number): string {
-    const variable = `w${depth}_${this.#random.below(1_000_000)}`;
-    return `any(${path} as ${variable}, ${this.#atom(this.#collection(collection), variable, Math.max(0, depth - 1))})`;
+    const random = this.#random;
+    const target = this.#collection(collection);
+    const variable = `w${depth}_${random.below(1_000_000)}`;
+    const atom = this.#atom(target, variable, Math.max(0, depth - 1));
+    const references = [...target.relations.values()].filter(({ kind }) => kind === 'belongs_to');
+    if (references.length === 0 || random.chance(0.8)) return `any(${path} as ${variable}, ${atom})`;
+    const { name } = random.pick(references);
+    const other = `${variable}o`;
+    return `any(${path} as ${variable}, ${atom} and any(${path} as ${other}, ${other}.${name} = ${variable}.${name}))`;
   }
 
   /** Requires the caller, or a record by its id; sometimes by a list that the caller's own record leads to. */

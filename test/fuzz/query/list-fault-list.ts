@@ -19,6 +19,9 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(FACTS, 'what holds fails', /\? TRUE_LEAF : FALSE_LEAF/, '? FALSE_LEAF : TRUE_LEAF'),
   fault(FACTS, 'what is not known fails', /!isKnown \? UNDECIDED/, '!isKnown ? FALSE_LEAF'),
   fault(FACTS, 'one known side is enough', /names\.every\(\(name\)/, 'names.some((name)'),
+  fault(FACTS, 'each known link is the first one', /links\.set\(name, slot\+\+\)/, 'links.set(name, slots)'),
+  fault(FACTS, 'an absent link finds rows', /value: cond\.negated \}/, 'value: !cond.negated }'),
+  fault(FACTS, 'a link of any row is known', / && isStoredColumn\(key\) \? key/, ' ? key'),
   fault(FACTS, 'an or that is decided is an and', /return or\(cond\.items\.map/, 'return and(cond.items.map'),
   fault(
     RESIDUAL,

@@ -244,9 +244,14 @@ class ListSession {
 
   #filters(): Filtered {
     const random = this.#random;
-    const made = Array.from({ length: random.pick([0, 0, 1, 1, 2]) }, () => this.#filter()).filter(
-      (filter) => filter !== undefined,
-    );
+    const { name, relations } = this.#collection;
+    const record = random.pick(this.#world.data.rows.get(name)!);
+    const references = [...relations.values()].filter(({ kind }) => kind === 'belongs_to');
+    // With all references, each row that a rule finds by them is known.
+    const asked = random.chance(0.15)
+      ? references.map((relation) => this.#byRelation(relation, record))
+      : Array.from({ length: random.pick([0, 0, 1, 1, 2]) }, () => this.#filter());
+    const made = asked.filter((filter) => filter !== undefined);
     return {
       filters: made.flatMap(({ filters }) => filters),
       matches: (row) => made.every(({ matches }) => matches(row)),
