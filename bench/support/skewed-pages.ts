@@ -4,7 +4,7 @@
  * documents, 2.75 % are published, one kind is rare and another one late. Of the tasks, `u1` owns 45 %, spread over all folders, and the first
  * 99 % are done; they are stored in no order. Half of the folders have a label that no caller may read, and the other half
  * one that all may. A third of the entries was updated since the last VACUUM. Every caller sees all parcels, of which 98 % have arrived.
- * All boards have a label, but none that permits them; one in 100 has an owner.
+ * All boards have a label, but none that permits them; one in 100 has an owner. A draft that is hidden from all three has many comments.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -75,6 +75,9 @@ function fillings(rows: number): readonly string[] {
      SELECT ${made(KIND.comment, 'n')}, ${stamps(rows * 0.3)}, 'c' || n, ${made(KIND.document, 'n * 10 / 3')},
             CASE WHEN n % 5000 = 7 THEN ${made(KIND.user, 'n / 5000 % 3')} ELSE ${other} END
        FROM generate_series(1, ${rows * 0.3}) AS n`,
+    `INSERT INTO comments (id, body, document_id, author_id)
+     SELECT ${made(KIND.comment, `${rows * 0.3} + n`)}, 'c', '${HIDDEN}', ${other}
+       FROM generate_series(1, ${rows * 0.01}) AS n`,
     `INSERT INTO notes (id, created_at, updated_at, title, open, owner_id)
      SELECT ${made(KIND.note, 'n')}, ${stamps(rows * 0.5)}, 'note ' || n, n % 2 = 0, ${owner(rows * 0.5)}
        FROM generate_series(1, ${rows * 0.5}) AS n`,
@@ -179,6 +182,12 @@ const CASES: readonly Case[] = [
     collection: 'comments',
     filters: { author: AUTHOR },
     best: commentsBy(`t.author_id BETWEEN '${AUTHOR}' AND '${AUTHOR}'`, 't.author_id, t.id'),
+  },
+  {
+    title: 'C1 comments ?document= a hidden one of many comments',
+    collection: 'comments',
+    filters: { document: HIDDEN },
+    best: commentsBy(`t.document_id = '${HIDDEN}' AND t.author_id = $1`, 't.id'),
   },
   ...['late', 'rare', 'none', 'kind 1'].map(ofKind),
   {
