@@ -146,6 +146,11 @@ export class Permit {
     return others.length === 0 ? first : Object.fromEntries(Object.entries(first).filter(isShared));
   }
 
+  /** The conditions between whose values the column of every permitted record lies. */
+  bounds(column: string): readonly Residual[] {
+    return this.rules.length === 1 ? this.rules[0]!.residual.bounds(column) : [];
+  }
+
   get update(): UpdatePermit {
     return new UpdatePermit(this);
   }

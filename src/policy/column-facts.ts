@@ -44,6 +44,14 @@ export function isValueTest(cond: Condition, source = RECORD.id): cond is ValueT
 
 export const isOfOneValue = ({ op }: ValueTest): boolean => OPERATORS[op].family === 'equality';
 
+/** An index on the column begins or ends with its value. */
+export function isBoundOf(part: Condition, column: string): boolean {
+  if (part.kind !== 'test' || part.negated || OPERATORS[part.op].family !== 'order') return false;
+  const { left, right } = part;
+  const isOfRecord = left.kind === 'column' && left.source.id === RECORD.id && left.mask === undefined;
+  return isOfRecord && left.column === column && (right.kind === 'literal' || right.kind === 'slot');
+}
+
 /** The column of the test, for estimates. */
 export const columnTested = ({ left }: ValueTest): Pick<ColumnValues, 'column' | 'isId'> =>
   left.name === 'id' ? { column: left.column, isId: true } : { column: left.column };

@@ -9,7 +9,7 @@ import { memoized } from '../memoized.ts';
 import { raw, type Sql, type TenantValue } from '../sql.ts';
 import { isTouchedBy } from './analyse/touched-rows.ts';
 import type { Branch, KeyCount, LookUp, RelatedKeys } from './branch.ts';
-import { DecidableParts, type Facts, type FactsOf, factsOf } from './column-facts.ts';
+import { DecidableParts, type Facts, type FactsOf, factsOf, isBoundOf } from './column-facts.ts';
 import { type Condition, type Exists, isHeld, isRoot, NEXT } from './condition.ts';
 import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
@@ -23,7 +23,7 @@ import { or } from './lower/simplify.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
 import type { IsFew, Needs, Residual, Row, Verdict } from './types.ts';
-import { columnsOf, nodesOf, renumbered } from './visit.ts';
+import { columnsOf, conjunctsOf, nodesOf, renumbered } from './visit.ts';
 
 /** Values of one request, or the way to them from the request that will fill a form. */
 interface BoundValues {
@@ -169,6 +169,10 @@ class BoundResidual implements Residual {
       .map(({ value }) => value as string);
   }
 
+  bounds(column: string): readonly Residual[] {
+    return this.#cached.bounds(column).map((each) => residualOf(each, this.#source, this.#tenant));
+  }
+
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
     const source = this.#source;
     const tenant = this.#tenant;
@@ -235,6 +239,7 @@ function constantResidual(value: boolean): Residual {
     within: () => residual,
     facts: {},
     pinned: () => [],
+    bounds: () => [],
     branches: () => undefined,
     relatedKeys: undefined,
     branchesBesideKeys: () => undefined,
@@ -378,6 +383,8 @@ export class CachedResidual {
   /** Remainders by the outcomes of the parts. */
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
   readonly #branches = new BoundedMap<string, KnownBranches>(KEPT_TEXTS);
+  /** The bounds of each column that was asked for. */
+  readonly #bounds = new BoundedMap<string, readonly CachedResidual[]>(KEPT_TEXTS);
   /** The related rows that `where` looks up, by its lists. */
   readonly lookUps = new BoundedMap<string, readonly LookUp[]>(KEPT_TEXTS);
 
@@ -433,6 +440,16 @@ export class CachedResidual {
       written,
       ...how,
     });
+  }
+
+  bounds(column: string): readonly CachedResidual[] {
+    let known = this.#bounds.get(column);
+    if (known === undefined) {
+      const parts = conjunctsOf(this.cond).filter((part) => isBoundOf(part, column));
+      known = parts.map((part) => this.#remainder(part));
+      this.#bounds.set(column, known);
+    }
+    return known;
   }
 
   branches(printing: Omit<BranchPrinting, 'listed'>, lists?: string): readonly BranchShape[] | undefined {

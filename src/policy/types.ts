@@ -520,6 +520,8 @@ export interface Residual {
   readonly facts: Row;
   /** Every record that this allows (for an update, the stored one) has each of these ids in this belongs_to column. */
   pinned(column: string): readonly string[];
+  /** The conjuncts between whose values the column of a record lies. */
+  bounds(column: string): readonly Residual[];
   /**
    * The same condition in parts, at least one, of which indexes find the first records by id.
    * `indexed`: the columns that an index begins with, followed by the id. Undefined where some part

@@ -6,7 +6,15 @@
 import type { Sql } from '../../sql.ts';
 import { type Pin, provenPins } from '../analyse/routing.ts';
 import { enumMet } from '../check/warnings/enum-values.ts';
-import { type FactsOf, factsOf, isOfOneValue, isValueTest, storedValueOf, type ValueTest } from '../column-facts.ts';
+import {
+  type FactsOf,
+  factsOf,
+  isBoundOf,
+  isOfOneValue,
+  isValueTest,
+  storedValueOf,
+  type ValueTest,
+} from '../column-facts.ts';
 import type { Condition, Exists } from '../condition.ts';
 import { RECORD, STORED_ROOTS } from '../condition.ts';
 import type { PrintedWhere, Values } from '../emit/value-places.ts';
@@ -175,14 +183,6 @@ function isLinkTest(part: Condition): part is LinkTestCondition {
   const isOfRecord = key.kind === 'column' && key.source.id === RECORD.id && colocated === undefined;
   if (!isOfRecord || guard?.via !== undefined) return false;
   return isValueTest(condition, source.id) && isOfOneValue(condition) && condition.left.name === 'id';
-}
-
-/** An index on the column begins or ends with its value. */
-function isBoundOf(part: Condition, column: string): boolean {
-  if (part.kind !== 'test' || part.negated || OPERATORS[part.op].family !== 'order') return false;
-  const { left, right } = part;
-  const isOfRecord = left.kind === 'column' && left.source.id === RECORD.id && left.mask === undefined;
-  return isOfRecord && left.column === column && (right.kind === 'literal' || right.kind === 'slot');
 }
 
 /** Process-wide: no two lowered filters have one number. */

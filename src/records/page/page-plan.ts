@@ -176,8 +176,10 @@ export function askedPage(
   const [first] = sort;
   const byId = first === undefined || isById(first);
   const ordering = byId || !endsEarly ? undefined : columnOrderOf(first, sort);
-  // A filter may leave none of the first values
-  const isBound = ordering !== undefined && filters.some((each) => each.isBoundOn(ordering.column));
+  // A filter or the rule may leave none of the first values
+  const isBound =
+    ordering !== undefined &&
+    (filters.some((each) => each.isBoundOn(ordering.column)) || permit.bounds(ordering.column).length > 0);
   const isFirstPage = position === undefined && !isBound;
   const order = ordering && { ...ordering, isFirstPage, after: position?.[settled] ?? undefined };
   const ofAll = (): Permit => {
@@ -585,14 +587,17 @@ class PageStatements {
     return { column, range: this.#page.filters[place]!.placedRange('t', column, valuesOfFilter(place)) };
   }
 
-  /** Parts of the filters between whose values the order of the page begins and ends. */
+  /** Parts of the filters and of the rule between whose values the order of the page begins and ends. */
   get #bounds(): readonly Sql[] {
     const { filters, request, settled } = this.#page;
     const first = request.sort?.[settled];
     const column = first === undefined || isById(first) ? undefined : first.path.field?.column;
     if (column === undefined) return [];
     const visibility = this.#visibility;
-    return filters.flatMap((each, i) => each.placedBounds('t', column, { visibility, valuesOf: valuesOfFilter(i) }));
+    const ofFilters = filters.flatMap((each, i) =>
+      each.placedBounds('t', column, { visibility, valuesOf: valuesOfFilter(i) }),
+    );
+    return [...ofFilters, ...this.#rule.bounds(column).map((each) => each.where('t'))];
   }
 
   #placed(count: (page: AskedPage) => number): PlacedRows {

@@ -25,6 +25,9 @@ collections:
       day: { type: date, index: true }
       due: { type: datetime, index: true }
     access: { view: true }
+  posts:
+    fields: { shown_at: { type: datetime, index: true } }
+    access: { view: '@record.shown_at <= "2026-01-03T00:00:00.000Z"' }
 `;
 
 /** In each column, one record in 400 has the lowest value, another one the highest; a tenth has none, and all others the middle one. */
@@ -106,6 +109,27 @@ describe.each(KINDS)('the first values of an order (%s)', (kind) => {
       await records.list(ann.ask('things'), request);
     }
     expect(begins).toEqual(['share is null']);
+  });
+
+  it('a walk begins at the value that the rule gives the column of the order', async () => {
+    await db.run(sql`
+      INSERT INTO posts (id, created_at, updated_at, shown_at)
+      SELECT ('01900001-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, now(), now(), '2026-01-06Z'::timestamptz - n * interval '1 day'
+        FROM generate_series(1, 40) AS n`);
+    const path = sortPathOf('shown_at', 'posts', world.schema);
+    if (typeof path === 'string') throw new Error(path);
+    const texts: string[] = [];
+    const records = createRecords(
+      watchedReads(db, ({ text }) => texts.push(text)),
+      world.schema,
+      {
+        choosesWay: () => ({ kind: 'gathered', by: 'all', walk: 10 }),
+      },
+    );
+    const request = { sort: [{ path, descending: true }], limit: 5, offset: 0 };
+    const { data } = JSON.parse(`{"data":${(await records.list(ann.ask('posts'), request)).json}}`);
+    expect(data.map(({ id }: { readonly id: string }) => Number(`0x${id.slice(-12)}`))).toEqual([3, 4, 5, 6, 7]);
+    expect(texts.at(-1)).toMatch(/IS NOT NULL\s+AND "t"\."shown_at" <= \S+\s+ORDER BY "_k0" DESC/);
   });
 
   it('records of a value that statistics lack come first', async () => {
