@@ -72,6 +72,8 @@ export interface LookUp {
   readonly isId?: true;
   /** The column of the row whose value is looked up; undefined: the value is another row's. */
   readonly by?: string;
+  /** The column by which the rows refer to a record of the request, so that one value has all of them. */
+  readonly of?: string;
   /** The rows that are looked up for each of them. */
   readonly within: readonly LookUp[];
   /** They depend on more of the record than the key, so that no join finds those of all records. */

@@ -283,7 +283,8 @@ function keyOfLookUp(exists: Exists, row: number): Omit<LookUp, 'within'> {
   const compared = keysComparedIn({ ...exists, guard: undefined });
   if (compared !== undefined && 'viaColumn' in relation) {
     const { own, outer } = compared;
-    return { table: target.table, column: own.column, ...(own.name === 'id' && { isId: true }), ...byOf(outer) };
+    const of = relation.viaColumn;
+    return { table: target.table, column: own.column, ...(own.name === 'id' && { isId: true }), ...byOf(outer), of };
   }
   const of = key.kind === 'column' ? byOf(key) : {};
   if (by !== 'owner' || relation.kind === 'belongs_to' || relation.kind === 'ancestors' || relation.kind === 'elements')

@@ -13,10 +13,12 @@ import type {
   ValueRange,
 } from './page-question.ts';
 import {
+  allLookUps,
   areIndexed,
   estimatedKeys,
   foundBy,
   keyShare,
+  mostRowsOf,
   rowsOfKey,
   shareOf,
   shareOfKey,
@@ -223,8 +225,7 @@ export class Estimate {
 
   /** The cost of rows that an index finds, which share pages where they lie together. */
   #found(rows: number, clustering = 0): number {
-    const spread = 1 - clustering ** 2;
-    return rows * WALKED + Math.min(this.#pages, rows * (spread + (1 - spread) / ROWS_OF_PAGE)) * FOUND;
+    return rows * WALKED + costOfPages(rows, this.#pages, clustering);
   }
 
   #scanned(tables: readonly string[]): number {
@@ -256,7 +257,10 @@ export class Estimate {
     if (cost > this.#costOfAll(this.#table.rows * share, passed) && !isByKeys) return first.way;
     const left = (length: number): number => cost / TRY - (of === undefined ? this.#ordering(length) : 0);
     const bound = LENGTHS.find((each) => each <= this.#rowsWithin(left(each), passed) && each >= this.#least);
-    if (bound === undefined) return way;
+    if (bound === undefined) {
+      const { longWalk } = this.#withLongWalk(0, left, share);
+      return longWalk === undefined ? way : { ...way, longWalk, ...(of !== undefined && { within: of }) };
+    }
     // Fewer rows would not fill the page even where half of them match.
     const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
     // The longer walk may need another value of the order, of which all rows are read.
@@ -321,14 +325,39 @@ export class Estimate {
    */
   #withLongWalk(walk: number, left: (length: number) => number, share: number): Walks {
     const { lookUps, opaque } = this.#question;
-    const all = [...lookUps, ...(opaque?.lists === 'short' ? [] : (opaque?.lookUps ?? []))];
-    if (all.length === 0 || areOfEach(all)) return { walk };
-    const kept = KEPT * this.#readWhole(tablesOfLookUps(all));
+    const all = allLookUps([...lookUps, ...(opaque?.lists === 'short' ? [] : (opaque?.lookUps ?? []))]);
+    if (all.length === 0 || all.some(({ isOfEach }) => isOfEach === true)) return { walk };
+    const kept = this.#kept(all);
     const passed = this.#passed(share, 0) - this.#filterCost;
     const longWalk = LENGTHS.find((each) => each <= this.#rowsWithin(left(each) - 2 * kept, passed)) ?? 0;
     const first = Math.max(USUAL_LENGTH, kept / (this.#ruled + this.#filterCost));
     const lookedUp = Math.min(walk, LENGTHS.findLast((each) => each >= first) ?? walk);
-    return longWalk > 2 * walk ? { walk: lookedUp, longWalk } : { walk };
+    if (longWalk <= 2 * walk || longWalk < this.#least) return { walk };
+    // The few look-ups of a short walk, or one of a frequent key, take longer than to keep all related rows.
+    const isSooner = kept < USUAL_LENGTH * (this.#ruled + this.#filterCost) || kept < this.#mostOfLookUp(all) * FOUND;
+    return { walk: isSooner ? 0 : lookedUp, longWalk };
+  }
+
+  /** The most rows that one look-up may read. */
+  #mostOfLookUp(lookUps: readonly LookUp[]): number {
+    const most = lookUps.map(({ table, column, isId }) => {
+      const known = isId ? undefined : this.#statisticsOf(table);
+      return known === undefined ? 1 : mostRowsOf(known, column);
+    });
+    return Math.max(0, ...most);
+  }
+
+  /** The cost to keep the related rows in memory: the tables as a whole, or the rows of a record of the request. */
+  #kept(lookUps: readonly LookUp[]): number {
+    const costs = lookUps.map(({ table, of }) => {
+      const known = this.#statisticsOf(table);
+      if (known === undefined) return Number.POSITIVE_INFINITY;
+      const { rows, columns, pages = rows / ROWS_OF_PAGE } = known;
+      if (of === undefined) return KEPT * rows * SCANNED;
+      const own = mostRowsOf(known, of);
+      return KEPT * own * SCANNED + costOfPages(own, pages, columns.get(of)?.clustering ?? 0);
+    });
+    return summed(costs);
   }
 
   /** A walk that is sure to fill the page ends after the first values of the order, where PostgreSQL would sort the table. */
@@ -658,10 +687,6 @@ interface EstimatedBranch {
   readonly isClustered: boolean;
 }
 
-/** Some depend on the whole record. */
-const areOfEach = (lookUps: readonly LookUp[]): boolean =>
-  lookUps.some(({ isOfEach, within }) => isOfEach === true || areOfEach(within));
-
 function linkCount({ links }: PageQuestion, statisticsOf: StatisticsOf): number | undefined {
   const table = links && statisticsOf(links.table);
   return links && table && table.rows * shareOf(table, links);
@@ -688,6 +713,12 @@ export function areFewLookUps(lookUps: readonly LookUp[], table: string, statist
   const isOfIds = (of: readonly LookUp[]): boolean => of.every(({ isId, within }) => isId === true && isOfIds(within));
   const cost = rows * costOfLookUps(lookUps, table, statisticsOf);
   return isOfIds(lookUps) && cost < costOfScans(tablesOfLookUps(lookUps), statisticsOf);
+}
+
+/** The cost of the pages on which an index finds rows. */
+function costOfPages(rows: number, pages: number, clustering: number): number {
+  const spread = 1 - clustering ** 2;
+  return Math.min(pages, rows * (spread + (1 - spread) / ROWS_OF_PAGE)) * FOUND;
 }
 
 const costOfScans = (tables: readonly string[], statisticsOf: StatisticsOf): number =>

@@ -474,7 +474,8 @@ class PageStatements {
     const { halves } = keyset;
     // The rows without a value are one range, and the last of the order.
     const isAtEnd = halves !== undefined && this.#position?.[halves.at] === null;
-    if ((way.walk === 0 && way.keys === 0) || isAtEnd) return this.#selected(keyset, matching(this.#filters), window);
+    if ((way.walk === 0 && way.longWalk === 0 && way.keys === 0) || isAtEnd)
+      return this.#selected(keyset, matching(this.#filters), window);
     const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
     const most = mostOf(upTo.rows, upTo.place);
     const ids = ({ rows, conditions }: RowSelection): Sql => sql`(
@@ -497,7 +498,7 @@ class PageStatements {
     const walks = this.#walksOf(way).map(walkOf);
     const gathered = walks.length === 0 ? all : afterWalks(walks, [all]);
     // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
-    const short = walks[0] && { ...walks[0], rows: Math.min(way.walk, SHORT_WALK) };
+    const short = walks[0] && { ...walks[0], rows: Math.min(walks[0].rows, SHORT_WALK) };
     const byKeys = ({ list, found }: KeyedRows): Sql =>
       sql`(${walkedIds(short, [ids(found), gathered], { list, most: way.keys })})`;
     const among = sql`${id} = ANY(ARRAY${way.keys === 0 ? gathered : byKeys(this.#keyed(way, matching, others))})`;
@@ -545,13 +546,14 @@ class PageStatements {
 
   /** The walks before another way. */
   #walksOf({ walk, tested: most, longWalk }: Walking): readonly WalkTests[] {
-    if (walk === 0) return [];
+    if (walk === 0 && longWalk === 0) return [];
     const others = sortedConditions(this.#related);
     const first = { rows: walk, tested: most, conditions: [...this.#tests, ...others], rule: this.#rule };
     if (longWalk === 0) return [first];
     // PostgreSQL would expect that a join finds enough soon, and look up what it may keep.
     const conditions = [...this.#testsOfMany(), ...others, ...this.#whole].map(tested);
-    return [first, { rows: longWalk, tested: undefined, conditions, rule: undefined }];
+    const long = { rows: longWalk, tested: undefined, conditions, rule: undefined };
+    return walk === 0 ? [long] : [first, long];
   }
 
   /** The rows of a walk, in the whole order or in the range of one value. */

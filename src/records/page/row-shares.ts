@@ -166,12 +166,22 @@ function shareMeeting(
   }
 }
 
+/** The look-ups, and those within. */
+export const allLookUps = (lookUps: readonly LookUp[]): readonly LookUp[] =>
+  lookUps.flatMap((each) => [each, ...allLookUps(each.within)]);
+
 /** The tables of all look-ups. */
 export const tablesOfLookUps = (lookUps: readonly LookUp[]): readonly string[] =>
-  lookUps.flatMap(({ table, within }) => [table, ...tablesOfLookUps(within)]);
+  allLookUps(lookUps).map(({ table }) => table);
 
 /** The rows that a look-up reads. */
 export function rowsOfKey({ table, column, isId }: LookUp, statisticsOf: StatisticsOf): number {
   const known = isId ? undefined : statisticsOf(table);
   return known === undefined ? 1 : Math.max(1, known.rows * keyShare(known.columns.get(column)));
+}
+
+/** The most rows that have one value of the column. */
+export function mostRowsOf({ rows, columns }: TableStatistics, column: string): number {
+  const known = columns.get(column);
+  return rows * Math.max(keyShare(known), ...(known?.common.values() ?? []));
 }

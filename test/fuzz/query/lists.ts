@@ -59,7 +59,7 @@ export interface ListRun {
 
 const ROWS = 20;
 /** Before another way. */
-const WALKS = [{}, { walk: 3 }, { walk: 2, longWalk: 5 }] as const;
+const WALKS = [{}, { walk: 3 }, { walk: 2, longWalk: 5 }, { longWalk: 5 }] as const;
 const CALLERS = 10;
 const LISTS = 14;
 

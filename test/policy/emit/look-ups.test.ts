@@ -67,7 +67,7 @@ describe('a list rule over related rows', () => {
     const { lookUps } = permitOf('any(@request.auth.memberships as m, m.team = @record.document.team)').lookingUp(
       () => false,
     );
-    const team = { table: 'members', column: 'team_id', by: 'team_id', within: [] };
+    const team = { table: 'members', column: 'team_id', by: 'team_id', of: 'user_id', within: [] };
     expect(lookUps).toEqual([{ table: 'documents', column: 'id', isId: true, by: 'document_id', within: [team] }]);
   });
 

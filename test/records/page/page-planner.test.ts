@@ -797,11 +797,29 @@ describe('the way to a page', () => {
       return way?.kind === 'gathered' && [way.walk, way.longWalk];
     };
     expect([100, 4_000, 20_000].map((parents) => wayFor(parents))).toEqual([
-      [50, 12_800],
+      [0, 12_800],
       [400, 6_400],
       [800, undefined],
     ]);
     expect(wayFor(4_000, { isOfEach: true })).toEqual([25_600, undefined]);
+  });
+
+  it('the rows of a record of the request are kept before a look-up of a frequent key, which may read more', () => {
+    const wayFor = (frequent: number, of: { readonly of?: string }) => {
+      const columns = new Map([
+        ['parent_id', column(20_000, { 1: frequent })],
+        ['owner_id', column(5_000, { 1: 0.1 })],
+      ]);
+      const known = new Map([...tables(200_000), ['children', { rows: 200_000, pages: 4_000, columns }]]);
+      const lookUps = [{ table: 'children', column: 'parent_id', within: [], ...of }];
+      const way = shortestWay({ ...QUESTION, branches: undefined, lookUps }, (table) => known.get(table));
+      return way?.kind === 'gathered' && [way.walk, way.longWalk];
+    };
+    expect([wayFor(0.08, { of: 'owner_id' }), wayFor(0.001, { of: 'owner_id' }), wayFor(0.08, {})]).toEqual([
+      [0, 6_400],
+      [800, 6_400],
+      [800, undefined],
+    ]);
   });
 
   it('look-ups that are lists of keys where all records are read cost no row there', () => {
