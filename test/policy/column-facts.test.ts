@@ -140,6 +140,18 @@ describe('the remainder of a policy under known facts', () => {
     expect(permit.given({ status: 'x', owner: OTHER, pinned: false }).verdict).toBe('deny');
   });
 
+  it.each([
+    [['@record.score > 3 and @record.pinned'], ['"d"."score" > 3::int8']],
+    [['@record.score > @request.query.n and @record.score <= 9'], ['"d"."score" > $1::int8', '"d"."score" <= 9::int8']],
+    [['@record.score > 3 or @record.pinned'], []],
+    [['@record.score > 3', '@record.pinned'], []],
+    [['@record.score = 3'], []],
+    [['@record.rating > 3'], []],
+  ])('the rules %j bound the scores of the records by %j', (texts, bounds) => {
+    const permit = decide({ rules: texts.map((text) => compilePolicy(text, place)), request: REQUEST });
+    expect(permit.bounds('score').map((each) => each.where('d').text)).toEqual(bounds);
+  });
+
   it('a cached residual keeps few remainders', () => {
     const policy = compilePolicy('@record.score in [1, 2] or @record.status = "a" or @record.title = "b"', place);
     const residual = policy.specialise(REQUEST);

@@ -126,6 +126,8 @@ export class BranchyRules {
     if (values.length === 0 || random.chance(0.04)) return `${path} is null`;
     const one = (): string => JSON.stringify(random.pick(values));
     if (field.type === 'bool') return random.chance(0.5) ? path : `not ${path}`;
+    const isOrdered = ['string', 'int', 'float', 'datetime'].includes(field.type);
+    if (isOrdered && random.chance(0.15)) return `${path} ${random.pick(['<', '<=', '>', '>='])} ${one()}`;
     return random.chance(0.3) ? `${path} in [${one()}, ${one()}, ${one()}]` : `${path} = ${one()}`;
   }
 
