@@ -364,6 +364,8 @@ export class CachedResidual {
   /** Lists and deletes never ask for it. */
   readonly written: () => CachedResidual;
   readonly needs: () => ShapeNeeds;
+  /** The condition has the values of links, and the predicate has not. */
+  readonly #isOfLinks: boolean;
   readonly facts: () => FactsOf = memoized(() => factsOf(this.cond));
   readonly walks: boolean;
   readonly lists = memoized(() => listsIn(this.cond));
@@ -390,6 +392,7 @@ export class CachedResidual {
 
   constructor({ cond, slots, predicate, needs, needsNext, written }: ResidualParts) {
     this.cond = cond;
+    this.#isOfLinks = needs !== undefined;
     this.needs = needs ?? memoized(() => shapeNeedsOf(cond));
     this.slots = slots;
     this.walks = nodesOf(cond).some(({ kind }) => kind === 'exists');
@@ -423,8 +426,9 @@ export class CachedResidual {
   #found(outcomes: string, slots: number): CachedResidual {
     const left = this.#parts().left(this.cond, outcomes, this.slots);
     const { predicate, needs } = this;
-    // A decision in memory finds related rows from the record itself.
-    const remainder = slots === this.slots ? this.#remainder(left) : this.#remainder(left, { slots, predicate, needs });
+    // A decision in memory finds related rows from the record itself, and not by the value of a link.
+    const isOfLinks = this.#isOfLinks || slots > this.slots;
+    const remainder = isOfLinks ? this.#remainder(left, { slots, predicate, needs }) : this.#remainder(left);
     this.#remainders.set(outcomes, remainder);
     return remainder;
   }

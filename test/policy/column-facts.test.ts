@@ -125,6 +125,16 @@ describe('the remainder of a policy under known facts', () => {
     expect(decisions).toEqual([true, false, false]);
   });
 
+  it('a remainder with the value of a link decides in memory by the rows of the record, after more facts too', () => {
+    const left = leftOf(`${MEMBER} and @record.pinned`, { team: TEAM });
+    const rows = [{ id: OTHER, team: TEAM, user: ME }];
+    const related = { one: () => undefined, many: (_: string, __: string, id: string) => (id === TEAM ? rows : []) };
+    for (const each of [left, left.given({ pinned: true })]) {
+      const decisions = [TEAM, ME].map((team) => each.test({ team, pinned: true }, related));
+      expect([decisions, each.needs.record.map(({ relation }) => relation)]).toEqual([[true, false], ['team']]);
+    }
+  });
+
   it('facts leave the condition on the written record alone', () => {
     const residual = compilePolicy('@record.status = "draft"', { ...place, action: 'update' }).specialise(REQUEST);
     const left = residual.given({ status: 'draft' });
