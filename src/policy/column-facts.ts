@@ -24,7 +24,7 @@ import { isMember, OPERATORS } from './operators.ts';
 import { areOfOneForm, scalarOf } from './scalar-types.ts';
 import { NO_RELATED, type Row, type ValueType } from './types.ts';
 import { own } from './values.ts';
-import { nodesOf } from './visit.ts';
+import { nodesOf, readsTenants } from './visit.ts';
 
 // ---------------------------------------------------------------- the requirements of a condition
 
@@ -157,7 +157,7 @@ export class DecidableParts {
       const names = namesReadBy(leaf);
       return names === undefined ? [] : [{ leaf, names, predicate: closures(leaf) }];
     });
-    this.#links = nodes.some(isColocated) ? [] : [...new Set(nodes.flatMap(linksIn))];
+    this.#links = readsTenants(cond) ? [] : [...new Set(nodes.flatMap(linksIn))];
   }
 
   /** The outcome of each leaf and the state of each link, a character each; undefined where the facts settle none. */
@@ -201,8 +201,6 @@ export class DecidableParts {
     return withSettled(cond, { leaves, links });
   }
 }
-
-const isColocated = (node: Condition): boolean => node.kind === 'exists' && node.colocated !== undefined;
 
 /** The column of the record by which the related rows of the node are found. */
 function linksIn(node: Condition): readonly string[] {

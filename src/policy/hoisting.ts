@@ -38,8 +38,13 @@ export const isFoundByJoin = ({ condition }: Exists): boolean =>
 function isSeparable(exists: Exists): boolean {
   const { key, negated, condition, relation } = exists;
   if (relation.kind === 'elements' || key.kind === 'slot' || key.source.state === 'written' || negated) return false;
+  return isSelfContained(exists, condition);
+}
+
+/** The part reads no other rows than those that the test binds. */
+function isSelfContained(exists: Exists, part: Condition): boolean {
   const bound = sourcesIn(exists);
-  return columnsOf(condition).every((ref) => bound.has(ref.source.id));
+  return columnsOf(part).every(({ source }) => bound.has(source.id));
 }
 
 /** The keys can be found first, in one list that depends on nothing of the row outside. */
@@ -249,7 +254,8 @@ export function lookUpsIn(
   ofGuards = NO_GUARDS,
   row = RECORD.id,
 ): readonly LookUp[] {
-  if (cond.kind === 'exists' && (listed.has(cond) || isOfNoRow(cond))) return [];
+  // Rows that are the same for every row outside are looked up once.
+  if (cond.kind === 'exists' && (listed.has(cond) || isSelfContained(cond, cond))) return [];
   const isOfRows = cond.kind === 'exists' && cond.relation.kind !== 'elements';
   const inner = isOfRows ? cond.source.id : row;
   const within = innerOf(cond).flatMap((part) => lookUpsIn(part, listed, ofGuards, inner));
@@ -260,17 +266,9 @@ export function lookUpsIn(
   return [{ ...key, within: [...guarding, ...within], ...(isOfEach(cond) && { isOfEach: true }) }];
 }
 
-/** The rows are the same for every row outside, so that they are looked up once. */
-function isOfNoRow(cond: Exists): boolean {
-  const bound = sourcesIn(cond);
-  return columnsOf(cond).every(({ source }) => bound.has(source.id));
-}
-
 /** The condition reads other columns outside than those by which the rows are found. */
 function isOfEach(cond: Exists): boolean {
-  const bound = sourcesIn(cond);
-  const isAlone = columnsOf(cond.condition).every((ref) => bound.has(ref.source.id));
-  return !isAlone && keysComparedIn(cond) === undefined;
+  return !isSelfContained(cond, cond.condition) && keysComparedIn(cond) === undefined;
 }
 
 const keysComparedIn = (exists: Exists): KeyList | undefined =>

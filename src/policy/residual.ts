@@ -23,7 +23,7 @@ import { or } from './lower/simplify.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
 import type { IsFew, Needs, Residual, Row, Verdict } from './types.ts';
-import { columnsOf, conjunctsOf, nodesOf, renumbered } from './visit.ts';
+import { columnsOf, conjunctsOf, nodesOf, readsTenants, renumbered } from './visit.ts';
 
 /** Values of one request, or the way to them from the request that will fill a form. */
 interface BoundValues {
@@ -376,9 +376,7 @@ export class CachedResidual {
     return others.length === 0 ? undefined : this.#remainder(or(others));
   });
   /** It reads rows of the record's tenant. */
-  readonly readsTenants = memoized(() =>
-    nodesOf(this.cond).some((node) => node.kind === 'exists' && node.colocated !== undefined),
-  );
+  readonly readsTenants = memoized(() => readsTenants(this.cond));
   readonly #ownColumns = memoized(() => columnsOf(this.cond).filter(({ source: { id } }) => isRoot(id)));
   readonly #parts = memoized(() => new DecidableParts(this.cond));
   readonly #texts = new BoundedMap<string, PrintedWhere>(KEPT_TEXTS);
@@ -418,12 +416,12 @@ export class CachedResidual {
     const outcomes = parts.outcomes(facts, values);
     if (outcomes === undefined) return undefined;
     const links = parts.linkValues(facts);
-    const remainder = this.#remainders.get(outcomes) ?? this.#found(outcomes, this.slots + links.length);
+    const remainder = this.#remainders.get(outcomes) ?? this.#settledBy(outcomes, this.slots + links.length);
     if (links.length === 0) return { remainder, values };
     return { remainder, values: [...Array.from({ length: this.slots }, (_, i) => values[i]), ...links] };
   }
 
-  #found(outcomes: string, slots: number): CachedResidual {
+  #settledBy(outcomes: string, slots: number): CachedResidual {
     const left = this.#parts().left(this.cond, outcomes, this.slots);
     const { predicate, needs } = this;
     // A decision in memory finds related rows from the record itself, and not by the value of a link.

@@ -181,6 +181,10 @@ export const conjunctsOf = (cond: Condition): readonly Condition[] => (cond.kind
 /** The condition itself and all inside. */
 export const nodesOf = (cond: Condition): readonly Condition[] => [cond, ...innerOf(cond).flatMap(nodesOf)];
 
+/** It reads rows of the record's tenant. */
+export const readsTenants = (cond: Condition): boolean =>
+  nodesOf(cond).some((node) => node.kind === 'exists' && node.colocated !== undefined);
+
 /** The same condition over other columns: those of the condition itself and of all inside, or of its tests alone. */
 export function withColumns(cond: Condition, change: (column: ColumnRef) => ColumnRef, ofTests = false): Condition {
   const operand = (side: ConditionOperand): ConditionOperand => {

@@ -208,9 +208,9 @@ const idKeys = (
 function sortKeys(sorting: Sorting, row: SeenRow, centre: () => ReturnType<CentreValues>): readonly KeysetColumn[] {
   const { path, descending } = sorting;
   if (path.field !== undefined) return [sortKey(sorting, row, centre)];
-  return row.scope.key(path.at).ordered.map((part) => {
-    const value = columnOnPath({ ...path, part }, row);
-    return { sql: value, type: part.type, nullable: true, descending, isIndexed: false };
+  return row.scope.key(path.at).ordered.map((keyColumn) => {
+    const value = columnOnPath({ ...path, keyColumn }, row);
+    return { sql: value, type: keyColumn.type, nullable: true, descending, isIndexed: false };
   });
 }
 

@@ -232,12 +232,6 @@ export class Estimate {
     return costOfScans(tables, this.#statisticsOf);
   }
 
-  /** The same where a table without statistics may have any number of rows. */
-  #readWhole(tables: readonly string[]): number {
-    const isUnknown = tables.some((table) => this.#statisticsOf(table) === undefined);
-    return isUnknown ? Number.POSITIVE_INFINITY : this.#scanned(tables);
-  }
-
   /** The shorter way where that is sure. Otherwise the first one up to some length, and the other one after it. */
   #bounded(first: Costed<ValueRange | undefined>, other: Costed<FullWay> | undefined): ChosenWay {
     if (other === undefined) return first.way;
@@ -297,8 +291,8 @@ export class Estimate {
   /** The cost to find that no related row counts, or to find some. */
   #readRelated({ tables, tested }: RelatedKeys): number {
     const { isIndexed = () => true } = this.#question;
-    const scanned = this.#readWhole(tables);
-    if (scanned === Number.POSITIVE_INFINITY) return scanned;
+    if (tables.some((table) => this.#statisticsOf(table) === undefined)) return Number.POSITIVE_INFINITY;
+    const scanned = this.#scanned(tables);
     return tested.some((column) => isIndexed(tables[0], column)) ? Math.min(scanned, FEW_KEYS_COST) : scanned;
   }
 

@@ -546,14 +546,13 @@ class PageStatements {
 
   /** The walks before another way. */
   #walksOf({ walk, tested: most, longWalk }: Walking): readonly WalkTests[] {
-    if (walk === 0 && longWalk === 0) return [];
     const others = sortedConditions(this.#related);
     const first = { rows: walk, tested: most, conditions: [...this.#tests, ...others], rule: this.#rule };
-    if (longWalk === 0) return [first];
+    const short = walk === 0 ? [] : [first];
+    if (longWalk === 0) return short;
     // PostgreSQL would expect that a join finds enough soon, and look up what it may keep.
     const conditions = [...this.#testsOfMany(), ...others, ...this.#whole].map(tested);
-    const long = { rows: longWalk, tested: undefined, conditions, rule: undefined };
-    return walk === 0 ? [long] : [first, long];
+    return [...short, { rows: longWalk, tested: undefined, conditions, rule: undefined }];
   }
 
   /** The rows of a walk, in the whole order or in the range of one value. */

@@ -21,14 +21,17 @@ interface PathEnd {
   /** Undefined: the `id`. */
   readonly field: ReadColumn | undefined;
   /** A column of those that hold the `id`. Default: its text. */
-  readonly part?: OrderedColumn;
+  readonly keyColumn?: OrderedColumn;
 }
 /** A field, or a belongs_to whose value is the id of a record of `collection`. */
 type ReadColumn = Pick<CatalogField, 'name' | 'column' | 'part'> &
   (Pick<CatalogField, 'type'> | { readonly collection: string });
 
-export const sqlTypeOf = ({ field, at, part }: Omit<PathEnd, 'steps'>, { scope }: Pick<SeenRow, 'scope'>): SqlType => {
-  if (part !== undefined) return part.type;
+export const sqlTypeOf = (
+  { field, at, keyColumn }: Omit<PathEnd, 'steps'>,
+  { scope }: Pick<SeenRow, 'scope'>,
+): SqlType => {
+  if (keyColumn !== undefined) return keyColumn.type;
   if (field === undefined) return scope.key(at).type;
   return 'type' in field ? scalarOf(field.type).sqlType : scope.key(field.collection).type;
 };
@@ -53,9 +56,9 @@ interface PathPlace {
   readonly alias: string;
 }
 
-function columnFrom({ steps, field, at, part }: PathEnd, row: SeenRow, place: PathPlace): Sql {
+function columnFrom({ steps, field, at, keyColumn }: PathEnd, row: SeenRow, place: PathPlace): Sql {
   const [step, ...rest] = steps;
-  if (step === undefined && part !== undefined) return ident(place.alias, part.column);
+  if (step === undefined && keyColumn !== undefined) return ident(place.alias, keyColumn.column);
   if (step === undefined)
     return field === undefined
       ? row.scope.key(place.collection).of(place.alias)
@@ -63,12 +66,12 @@ function columnFrom({ steps, field, at, part }: PathEnd, row: SeenRow, place: Pa
   const { collection } = step.relation;
   const records = row.visibility.records(collection);
   const link = linkOf(step, row, place);
-  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf({ field, at, part }, row)}`);
+  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf({ field, at, keyColumn }, row)}`);
   const target = { collection, alias: `${place.alias}_s` };
   const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
   const { related } = row.scope.from(place.collection, place.alias);
   return sql`(
-    SELECT ${columnFrom({ steps: rest, field, at, part }, { ...row, scope: related }, target)}
+    SELECT ${columnFrom({ steps: rest, field, at, keyColumn }, { ...row, scope: related }, target)}
       FROM ${related.from(collection, target.alias).where(...conditions)})`;
 }
 
