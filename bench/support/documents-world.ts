@@ -102,7 +102,7 @@ export interface SignedIn {
 }
 
 /** Realistic: writes reach the disk, and what is deleted is cleaned up. */
-const SETTINGS = {
+export const DURABLE = {
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
@@ -142,7 +142,7 @@ class Parts {
     const folder = mkdtempSync(join(tmpdir(), 'bylaw-bench-'));
     const place = { folder, isSource };
     if (isEmbedded) return new Parts(undefined, { dataDir: join(folder, 'bylaw') }, place);
-    const postgres = await startPostgres({ settings: SETTINGS });
+    const postgres = await startPostgres({ settings: DURABLE });
     if (postgres === undefined)
       throw new Error('this bench needs PostgreSQL: install its binaries or set TEST_DATABASE_URL');
     const parts = new Parts(postgres, { url: await isolatedUrl(postgres.url) }, place);

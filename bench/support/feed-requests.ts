@@ -13,7 +13,7 @@ import { median } from './measure.ts';
 import { type Server, startBylaw } from './server.ts';
 
 const CONNECTIONS = 64;
-const ROUNDS = 15;
+const ROUNDS = 40;
 const ROUND_SECONDS = 0.5;
 /** The first rounds warm up. */
 const WARM_UP = 3;
