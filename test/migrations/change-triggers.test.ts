@@ -111,12 +111,11 @@ describe.each(KINDS)('the change log on %s', (kind) => {
 
   it('a transaction that imports writes no entry for each row, and one without the setting does', async () => {
     const insertion = `INSERT INTO teams (id, name) VALUES ('${TEAM}', 'x')`;
-    const change = "UPDATE teams SET name = 'y'";
-    expect(await changesOf("SET LOCAL bylaw.bulk = 'on'", insertion, change, 'DELETE FROM teams')).toEqual([]);
+    expect(await changesOf("SET LOCAL bylaw.bulk = 'on'", insertion, 'DELETE FROM teams')).toEqual([]);
     expect(await changesOf(insertion, 'DELETE FROM teams')).toHaveLength(2);
   });
 
-  it('a migration makes the triggers of an earlier version anew', async () => {
+  it('a migration makes a trigger anew that has no condition', async () => {
     const [row] = await db.rows(
       raw(
         `SELECT tgfoid::regproc::text FROM pg_trigger WHERE tgrelid = 'teams'::regclass AND tgname = 'bylaw_changes'`,
@@ -125,13 +124,12 @@ describe.each(KINDS)('the change log on %s', (kind) => {
     await db.run(raw('DROP TRIGGER bylaw_changes ON teams'));
     await db.run(
       raw(
-        `CREATE TRIGGER bylaw_changes AFTER INSERT OR UPDATE OR DELETE ON teams FOR EACH ROW WHEN (true) EXECUTE FUNCTION ${row![0]}()`,
+        `CREATE TRIGGER bylaw_changes AFTER INSERT OR UPDATE OR DELETE ON teams FOR EACH ROW EXECUTE FUNCTION ${row![0]}()`,
       ),
     );
     const { statements } = await applyMigration(db, schemaOf(FIRST));
     expect(statements.filter((text) => text.startsWith('CREATE'))).toEqual([
-      expect.stringMatching(/^CREATE TRIGGER "bylaw_changes" AFTER UPDATE OR DELETE ON "teams" FOR EACH ROW EXECUTE/),
-      expect.stringMatching(/^CREATE TRIGGER "bylaw_changes_insert" .* ON "teams" FOR EACH ROW WHEN \(/),
+      expect.stringMatching(/^CREATE TRIGGER "bylaw_changes" .* ON "teams" FOR EACH ROW WHEN \(/),
       expect.stringMatching(/^CREATE TRIGGER "bylaw_changes_truncate" .* ON "teams"/),
     ]);
     expect((await planMigration(db, schemaOf(FIRST))).statements).toEqual([]);

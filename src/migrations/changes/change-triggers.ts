@@ -14,7 +14,6 @@ import { type KnownTriggers, printedCell, printing, type RowTrigger, type Trigge
 
 /** No program but this one has triggers of this name; other rooms know them by `bylaw_`. */
 const TRIGGER = 'bylaw_changes';
-const INSERTION_TRIGGER = 'bylaw_changes_insert';
 const TRUNCATION_TRIGGER = 'bylaw_changes_truncate';
 const LOG_TABLE = 'bylaw_changes';
 const LOG_STATE_TABLE = 'bylaw_change_log';
@@ -22,13 +21,12 @@ const FUNCTION_PREFIX = 'bylaw_log_';
 export const CHANGE_TRIGGERS: TriggerKind = {
   functions: FUNCTION_PREFIX,
   triggers: [
-    { name: TRIGGER, when: 'AFTER UPDATE OR DELETE', each: 'ROW' },
     {
-      name: INSERTION_TRIGGER,
-      when: 'AFTER INSERT',
+      name: TRIGGER,
+      when: 'AFTER INSERT OR UPDATE OR DELETE',
       each: 'ROW',
-      // An import writes one entry for all of its rows. The call of the function for each of them would take a tenth of its time;
-      // PostgreSQL reads the condition for each statement, which would be a seventh of the trigger's time for other writes.
+      // An import writes one entry for all of its rows. The call of the function for each of them would take 1.5 µs; PostgreSQL
+      // reads the condition in 2.5 µs for each statement.
       condition: "current_setting('bylaw.bulk', true) IS DISTINCT FROM 'on'",
     },
     { name: TRUNCATION_TRIGGER, when: 'AFTER TRUNCATE', each: 'STATEMENT' },
@@ -127,12 +125,10 @@ function functionBodyOf(logged: LoggedTable, log: string, guard: string): string
   const entries = printing(`
   IF TG_OP = 'INSERT' THEN
     ${entry(`NEW.${id}::text`, 'NULL', cells('NEW'))}
-  ELSIF TG_OP = 'TRUNCATE' THEN
-    ${entry('NULL', 'NULL', 'NULL')}
-  ELSIF current_setting('bylaw.bulk', true) = 'on' THEN
-    NULL;
   ELSIF TG_OP = 'DELETE' THEN
     ${entry(`OLD.${id}::text`, cells('OLD'), 'NULL')}
+  ELSIF TG_OP = 'TRUNCATE' THEN
+    ${entry('NULL', 'NULL', 'NULL')}
   ELSIF OLD.${id} IS DISTINCT FROM NEW.${id} THEN
     ${entry(`OLD.${id}::text`, cells('OLD'), 'NULL')}
     ${entry(`NEW.${id}::text`, 'NULL', cells('NEW'))}

@@ -33,7 +33,7 @@ interface ActualFunction {
   readonly body: string;
   /** The quoted name of the table that calls it. */
   readonly table: string | null;
-  /** The first trigger of its kind has a condition. */
+  /** The trigger has a condition. */
   readonly isConditional: boolean;
 }
 
