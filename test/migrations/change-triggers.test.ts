@@ -135,6 +135,28 @@ describe.each(KINDS)('the change log on %s', (kind) => {
     expect((await planMigration(db, schemaOf(FIRST))).statements).toEqual([]);
   });
 
+  it.each([
+    ['DROP TRIGGER bylaw_changes_truncate ON teams', 'has lost its trigger of truncations'],
+    ['ALTER TABLE teams DISABLE TRIGGER bylaw_changes_truncate', 'has a disabled trigger of truncations'],
+    [
+      'CREATE TRIGGER bylaw_changes_insert AFTER INSERT ON teams FOR EACH ROW EXECUTE FUNCTION $function()',
+      'has one more trigger',
+    ],
+  ])('`%s`: a migration makes the triggers of a table anew that %s', async (statement) => {
+    const [row] = await db.rows(
+      raw(
+        `SELECT tgfoid::regproc::text FROM pg_trigger WHERE tgrelid = 'teams'::regclass AND tgname = 'bylaw_changes'`,
+      ),
+    );
+    await db.run(raw(statement.replace('$function', row![0]!)));
+    const { statements } = await applyMigration(db, schemaOf(FIRST));
+    expect(statements.filter((text) => text.startsWith('CREATE'))).toEqual([
+      expect.stringMatching(/^CREATE TRIGGER "bylaw_changes" .* ON "teams"/),
+      expect.stringMatching(/^CREATE TRIGGER "bylaw_changes_truncate" .* ON "teams"/),
+    ]);
+    expect((await planMigration(db, schemaOf(FIRST))).statements).toEqual([]);
+  });
+
   it('a truncation is one entry without an id, and a new id is an end and a beginning', async () => {
     const found = await changesOf(
       `INSERT INTO teams (id, name) VALUES ('${TEAM}', 'x')`,

@@ -1,4 +1,5 @@
 /** Triggers of the service: each table has a function of its own, whose text is compared, so that an unchanged one takes no lock. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Queryable } from '../../database/contract.ts';
 import { CELL_FORMAT } from '../../database/server-url.ts';
 import { present } from '../../invariant.ts';
@@ -8,7 +9,6 @@ import type { Step } from '../step.ts';
 export interface TriggerKind {
   /** The beginning of the names of its functions. */
   readonly functions: string;
-  /** The first one identifies the table that calls a function. */
   readonly triggers: readonly {
     readonly name: string;
     readonly when: string;
@@ -33,8 +33,8 @@ interface ActualFunction {
   readonly body: string;
   /** The quoted name of the table that calls it. */
   readonly table: string | null;
-  /** The trigger has a condition. */
-  readonly isConditional: boolean;
+  /** The triggers by which it does, in the order of their names. */
+  readonly triggers: readonly { readonly name: string; readonly isConditional: boolean }[];
 }
 
 /** The trigger functions that the database has, and the steps from them to those of a schema. */
@@ -58,28 +58,26 @@ export class KnownTriggers {
   ): Promise<KnownTriggers> {
     const prefixes = kinds.map(({ functions }) => `${functions.replaceAll('_', '\\_')}%`);
     const rows = await db.rows(sql`
-      SELECT s.own::text, p.proname::text, p.prosrc, g.table_name, g.is_conditional
+      SELECT s.own::text, p.proname::text, p.prosrc, g.table_name, g.triggers
         FROM (SELECT current_schema() AS own) s
         LEFT JOIN pg_proc p
           ON p.pronamespace = s.own::regnamespace
          AND p.proname LIKE ANY(${param('text[]', prefixes)})
         LEFT JOIN (
-             SELECT tgfoid, tgqual IS NOT NULL AS is_conditional, format('%I.%I', n.nspname, c.relname) AS table_name
+             SELECT tgfoid, format('%I.%I', n.nspname, c.relname) AS table_name,
+                    json_agg(json_build_object('name', tgname, 'isConditional', tgqual IS NOT NULL) ORDER BY tgname) AS triggers
                FROM pg_trigger
                JOIN pg_class c ON c.oid = tgrelid
                JOIN pg_namespace n ON n.oid = c.relnamespace
-              WHERE tgparentid = 0
+              WHERE NOT c.relispartition
                 AND tgenabled <> 'D'
-                AND tgname = ANY(${param(
-                  'text[]',
-                  kinds.map(({ triggers }) => triggers[0]!.name),
-                )})
+              GROUP BY tgfoid, n.nspname, c.relname
              ) g
           ON g.tgfoid = p.oid`);
-    const functions = rows.flatMap(([, name, body, table, isConditional]) =>
+    const functions = rows.flatMap(([, name, body, table, triggers]) =>
       name == null
         ? []
-        : [[name, { body: body!, table: table ?? null, isConditional: isConditional === 't' }] as const],
+        : [[name, { body: body!, table: table ?? null, triggers: JSON.parse(triggers ?? '[]') }] as const],
     );
     return new KnownTriggers(present(rows[0]?.[0], 'the current schema'), new Map(functions), replaced);
   }
@@ -124,9 +122,10 @@ export class KnownTriggers {
     const isCalled =
       typeof actual?.table === 'string' &&
       sameName(actual.table, quoted) &&
-      actual.isConditional === (kind.triggers[0]!.condition !== undefined);
+      isDeepStrictEqual(actual.triggers, calledFor(kind));
     const made = actual?.body === body ? [] : [createFunction(trigger, this.own)];
-    const called = isCalled ? [] : createTriggers(kind, tableIdent(table), name);
+    const old = new Set([...(actual?.triggers ?? []), ...kind.triggers].map((each) => each.name));
+    const called = isCalled ? [] : createTriggers(kind, { table: tableIdent(table), name, old });
     const ofParts = isCalled || !isPartitioned ? [] : partitionTriggers(kind, tableIdent(table), name);
     return [...made, ...called, ...ofParts].map((statement) => ({ sql: statement }));
   }
@@ -178,13 +177,27 @@ export function printing(statements: string): string {
   END IF;`;
 }
 
+/** The triggers of a kind as the catalog has them. */
+const calledFor = ({ triggers }: TriggerKind): ActualFunction['triggers'] =>
+  triggers
+    .map(({ name, condition }) => ({ name, isConditional: condition !== undefined }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+
 const triggerCondition = ({ condition }: TriggerKind['triggers'][number]): Sql =>
   condition === undefined ? empty : raw(`WHEN (${condition}) `);
 
-function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): readonly Sql[] {
+interface Calls {
+  readonly table: Sql;
+  /** The name of the function. */
+  readonly name: string;
+  /** The names of the triggers that go. */
+  readonly old: ReadonlySet<string>;
+}
+
+function createTriggers({ triggers }: TriggerKind, { table, name, old }: Calls): readonly Sql[] {
   const call = sql`EXECUTE FUNCTION ${ident(name)}()`;
   return [
-    ...triggers.map((each) => sql`DROP TRIGGER IF EXISTS ${ident(each.name)} ON ${table}`),
+    ...[...old].map((each) => sql`DROP TRIGGER IF EXISTS ${ident(each)} ON ${table}`),
     ...triggers.map(
       (each) =>
         sql`CREATE TRIGGER ${ident(each.name)} ${raw(each.when)} ON ${table} FOR EACH ${raw(each.each)} ${triggerCondition(each)}${call}`,
