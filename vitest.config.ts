@@ -4,10 +4,11 @@
  * foreign keys across partitions. `--mode package` runs what is tagged `registry`, which installs packages from there: it belongs
  * to a release and to CI, and the other suites need no network.
  */
-import { accessSync, constants, globSync, readFileSync, statfsSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { compileCache } from './test/support/vitest/compile-cache.ts';
 import { LongestFirst } from './test/support/vitest/longest-first.ts';
+import { makeRunFolder } from './test/support/vitest/run-folder.ts';
 
 /** The suites with a line `// @module-tag …` of this tag: a filter of vitest's own would load the suites that it leaves out. */
 const tagged = (tag: string): readonly string[] =>
@@ -15,33 +16,14 @@ const tagged = (tag: string): readonly string[] =>
     new RegExp(`^// @module-tag ${tag}$`, 'm').test(readFileSync(file, 'utf8')),
   );
 
-/**
- * A file system in memory, where the machine has one with room: databases, installed packages and backups of the tests then do not
- * wait for a disk. No test is about a power failure of the machine.
- */
-function memoryFolder(): string | undefined {
-  try {
-    const folder = '/dev/shm';
-    accessSync(folder, constants.W_OK);
-    const { bavail, bsize } = statfsSync(folder);
-    const isNoExec = readFileSync('/proc/mounts', 'utf8')
-      .split('\n')
-      .some((line) => line.split(' ')[1] === folder && line.split(' ')[3]!.split(',').includes('noexec'));
-    return bavail * bsize > 4_000_000_000 && !isNoExec ? folder : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 export default defineConfig(({ mode }) => {
   const [isQuick, isPartitions, isPackage] = [mode === 'quick', mode === 'partitions', mode === 'package'];
   // Read by test/support/vitest/global.ts.
   if (isQuick) process.env.TEST_QUICK = '1';
   // Read by test/support/cluster/partitioned.ts.
   if (isPartitions) process.env.TEST_PARTITIONS = '1';
-  // Read by os.tmpdir(), here and in the workers.
-  const memory = memoryFolder();
-  if (memory !== undefined) process.env.TMPDIR ??= memory;
+  // Read by os.tmpdir(), here, in the workers and in the processes that they start; test/support/vitest/global.ts removes it.
+  process.env.TMPDIR = makeRunFolder();
   // Read by the workers and the processes that they start.
   process.env.NODE_COMPILE_CACHE ??= compileCache();
   return {

@@ -1,5 +1,5 @@
 /** Every process of the tests reads the same hundreds of files: only the first strips their types. */
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export const compileCache = (): string => join(tmpdir(), 'bylaw-test-compiled');
+/** Later runs have it too. */
+export const compileCache = (): string => join(import.meta.dirname, '../../../node_modules/.bylaw-test-compiled');

@@ -6,6 +6,7 @@ import type { TestProject } from 'vitest/node';
 import { type EmptyDatabase, findEmptyDatabase } from '../embedded/empty-database.ts';
 import { startPostgres } from '../postgres.ts';
 import { bundleMain } from './bundled-main.ts';
+import { removeRunFolder } from './run-folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -30,5 +31,6 @@ export default async function start(project: TestProject): Promise<() => Promise
   project.provide('emptyDatabase', empty);
   return async () => {
     await postgres?.stop();
+    removeRunFolder();
   };
 }
