@@ -79,8 +79,8 @@ export class Subscriber {
 
   /** A digest of the caller's present state. */
   get caller(): string {
-    const { kind, auth } = this.access;
-    return hash('sha256', JSON.stringify([kind, auth]), 'base64url').slice(0, 12);
+    const { kind, auth, limit } = this.access;
+    return hash('sha256', JSON.stringify([kind, auth, limit]), 'base64url').slice(0, 12);
   }
 
   /** Positions are bound to it. */

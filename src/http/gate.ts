@@ -210,8 +210,10 @@ function checkKind({ door, method }: Route, { kind, by, bounds, auth }: Caller):
   if (door === 'session' && by === 'key') throw new Problem('forbidden', 'an API key has no session');
   if (door !== 'admin') return;
   if (!auth.roles.includes('admin')) throw new Problem('forbidden', 'this address is for the role `admin`');
-  if (by === 'key' && !bounds?.names('users', method === 'GET' ? 'read' : 'update')) {
-    throw new Problem('forbidden', 'a key administers accounts only if its `limit` names `users`');
+  const action = method === 'GET' ? 'read' : 'update';
+  if (by === 'key' && bounds?.administers(action) !== true) {
+    const needed = `a key ${action}s accounts only if its \`limit\` has \`${action}\` for \`users\``;
+    throw new Problem('forbidden', needed);
   }
 }
 
@@ -346,7 +348,7 @@ export class Admission {
     this.#permits = new Map();
     this.#waitsForBody = rules.some(({ beforeBody }) => beforeBody !== undefined);
     // A key administers accounts only if its limit names them.
-    const isAdministrator = caller.by !== 'key' || bounds?.names(collection.name, action) === true;
+    const isAdministrator = caller.by !== 'key' || bounds?.administers(action) === true;
     this.#mayAssignRoles =
       action === 'update' && collection.kind === 'users' && isAdministrator && mayAssignSome(schema, caller.auth);
     if (this.#mayAssignRoles) return;
@@ -379,6 +381,7 @@ export class Admission {
       collection: this.collection,
       auth: this.caller.auth,
       kind: this.caller.kind,
+      limit: bounds?.limitText,
       principal: this.caller.principal,
       now: request.now,
       origin: this.#origin,

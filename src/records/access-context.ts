@@ -50,6 +50,8 @@ export interface AccessContext {
   /** The caller as policies see it. */
   readonly auth: Row;
   readonly kind: CallerKind;
+  /** The limit of a key as a text. Default: unlimited. */
+  readonly limit?: string | undefined;
   /** The id by which the caller's writes, cursors and audit events are known; policies see another one, or none. */
   readonly principal: string;
   /** The instant of the request, canonical. */

@@ -77,9 +77,9 @@ export class EventFiling {
   }
 
   /** Events before and after a change of it show different records. */
-  #rulesFor({ kind, auth }: AccessContext): string {
+  #rulesFor({ kind, auth, limit }: AccessContext): string {
     const { filter, events, collection } = this.#webhook;
-    return shortDigest(JSON.stringify([this.#parts.rules, kind, auth, filter ?? null, events, collection]));
+    return shortDigest(JSON.stringify([this.#parts.rules, kind, auth, limit, filter ?? null, events, collection]));
   }
 }
 

@@ -86,6 +86,11 @@ describeOnBoth(
         ]);
       });
 
+      test.each(['', 'x'.repeat(101), 'a\0'])('the command line makes no key of a wrong name', async (name) => {
+        const made = service.app.auth.apiKeys.create({ name, roles: ['reader'] });
+        await expect(made).rejects.toMatchObject({ errors: [{ pointer: '/name' }] });
+      });
+
       test('each role needs a role of its maker that assigns it, and a publishable key needs all', async () => {
         expect(codeOf(await create(lead, { name: 'x', roles: ['writer', 'admin'] }))).toBe('403 forbidden');
         expect(codeOf(await create(reader, { name: 'x', roles: ['reader'] }))).toBe('403 forbidden');
@@ -152,6 +157,45 @@ describeOnBoth(
         });
         expect((await named.client.patch(path, change)).body.data.roles).toEqual(['reader', 'writer']);
         expect((await named.client.patch(path, { data: { roles: { set: ['reader'] } } })).status).toBe(200);
+      });
+
+      test.each([
+        ['no limit', undefined],
+        ['a limit of every collection', { '*': ['list', 'read', 'update'] }],
+      ])('an administrator who was demoted gains nothing by a key with %s', async (_, limit) => {
+        const demoted = await service.user('admin');
+        const { id, client } = await newApiKey(service, demoted.client, { roles: ['admin'], limit });
+        const path = `/api/users/${demoted.id}`;
+        expect((await admin.client.patch(path, { data: { roles: { set: ['reader'] } } })).status).toBe(200);
+        const narrow = (to: object) => demoted.client.patch(`/api/auth/keys/${id}`, { limit: to });
+        for (const actions of [['read'], ['update'], ['list', 'update']]) {
+          const { status, body } = await narrow({ users: actions });
+          expect([status, body.errors.map(({ pointer }: { pointer: string }) => pointer)]).toEqual([
+            422,
+            ['/limit/users'],
+          ]);
+        }
+        expect((await narrow({ users: ['list'], books: ['read'] })).status).toBe(200);
+        expect(codeOf(await client.get('/api/auth/users'))).toBe('403 forbidden');
+        expect(codeOf(await client.patch(path, { data: { roles: { add: ['admin'] } } }))).toBe('403 forbidden');
+      });
+
+      test('a key whose roles assign none narrows its limit to users', async () => {
+        const { id } = await newApiKey(service, lead.client, { roles: ['reader'] });
+        const limit = { users: ['read', 'update'] };
+        expect((await lead.client.patch(`/api/auth/keys/${id}`, { limit })).body.data.limit).toEqual(limit);
+      });
+
+      test('a key administers by the actions of its limit, which the answer names', async () => {
+        const reads = await newApiKey(service, admin.client, { roles: ['admin'], limit: { users: ['list', 'read'] } });
+        const lists = await newApiKey(service, admin.client, { roles: ['admin'], limit: { users: ['list'] } });
+        expect((await reads.client.get('/api/auth/users')).status).toBe(200);
+        const detailOf = async (client: typeof reads.client, method: string) =>
+          (await client.send(method, '/api/auth/users', method === 'POST' ? { json: {} } : {})).body.detail;
+        const detail = (action: string) =>
+          `a key ${action}s accounts only if its \`limit\` has \`${action}\` for \`users\``;
+        expect(await detailOf(reads.client, 'POST')).toBe(detail('update'));
+        expect(await detailOf(lists.client, 'GET')).toBe(detail('read'));
       });
 
       test('an idempotency key belongs to the API key', async () => {

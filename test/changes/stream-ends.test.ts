@@ -2,7 +2,7 @@
 /** The ends of streams that are not their readers' wish: revoked keys, disabled users, unread events, another schema. */
 import { beforeAll, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
-import { newApiKey } from '../auth/keyed.ts';
+import { newApiKey, withKey } from '../auth/keyed.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { FeedClient } from './feed-client.ts';
@@ -67,6 +67,34 @@ describeOnBoth(
       await bySession.until('enter');
       expect(byKey.events.map(({ type }) => type)).toEqual(['ready']);
       bySession.close();
+    });
+
+    test('a narrower limit ends the streams of a key, or makes their readers list again', async () => {
+      const key = await newApiKey(service, admin.client, { roles: ['member'] });
+      const stream = await ready(key.client);
+      const narrow = async (limit: object) =>
+        expect((await admin.client.patch(`/api/auth/keys/${key.id}`, { limit })).status).toBe(200);
+      await narrow({ notes: ['list', 'read'], users: ['list'] });
+      expect(await stream.until('reset')).toEqual([['reset', { reason: 'caller' }]]);
+      await narrow({ users: ['list'] });
+      await until('the end of the stream', () => stream.isOver);
+      await make({ title: 'beyond the limit' });
+      expect(stream.events.filter(({ type }) => type === 'enter')).toEqual([]);
+    });
+
+    test('a rotation ends the streams of the old secret, after its overlap', async () => {
+      const key = await newApiKey(service, admin.client, { roles: ['member'] });
+      const stream = await ready(key.client);
+      const rotate = async (overlap: number): Promise<string> =>
+        (await admin.client.post(`/api/auth/keys/${key.id}/rotate`, { overlap })).body.secret;
+      await rotate(60);
+      await make({ title: 'within the overlap' });
+      await stream.until('enter');
+      const renewed = await ready(withKey(service, await rotate(0)));
+      await until('the end of the stream', () => stream.isOver);
+      await make({ title: 'after it' });
+      await renewed.until('enter');
+      renewed.close();
     });
 
     test.each(['disabled', 'deleted'])('a user who is %s loses every stream, of sessions and of keys', async (end) => {

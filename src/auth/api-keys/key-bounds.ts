@@ -5,6 +5,9 @@ import type { Action } from '../../policy/types.ts';
 
 /** Every collection. */
 export const EVERY = '*';
+const USERS = 'users';
+/** The actions on `users` by which accounts are read and changed. */
+const ADMINISTRATION: readonly Action[] = ['read', 'update'];
 
 /** The actions of a collection, or of `*`, which is every collection. */
 export type KeyLimit = Readonly<Record<string, readonly Action[]>>;
@@ -32,9 +35,14 @@ export class KeyBounds {
     return this.#limit === undefined || allows(this.#limit, collection, action);
   }
 
-  /** The limit names the collection itself: what `*` allows is records, not the administration of accounts. */
-  names(collection: string, action: Action): boolean {
-    return this.#limit !== undefined && allowedActions(this.#limit, collection).includes(action);
+  /** The limit names `users` itself: what `*` allows is records, not the administration of accounts. */
+  administers(action: Action): boolean {
+    return this.#limit !== undefined && allowedActions(this.#limit, USERS).includes(action);
+  }
+
+  /** Keys of the same roles with one text have the same access. Undefined: unlimited. */
+  get limitText(): string | undefined {
+    return this.#limit && JSON.stringify(this.#limit);
   }
 
   admitsAddress(text: string): boolean {
@@ -48,6 +56,15 @@ export class KeyBounds {
     return this.#origins === undefined || origin === '' || this.#origins.has(origin);
   }
 }
+
+/** The limit lets a key with the right roles administer accounts, which the one before does not. */
+export const addsAdministration = (limit: KeyLimit | null, before: KeyLimit | null): boolean =>
+  ADMINISTRATION.some(
+    (action) =>
+      limit !== null &&
+      allowedActions(limit, USERS).includes(action) &&
+      !(before !== null && allowedActions(before, USERS).includes(action)),
+  );
 
 /** The first collection for which the limit allows an action that the one before does not. */
 export function firstBeyond(limit: KeyLimit, before: KeyLimit): string | undefined {

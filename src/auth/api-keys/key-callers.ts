@@ -80,9 +80,11 @@ export class KeyCallers {
    * The key's present caller, for a signed link or a stream of it. Throws `invalid_token`.
    *
    * @param mostAge milliseconds for which a key counts as read
+   * @param secret the hash of the secret that has to be good still; default: any
    */
-  async callerOf(id: string, mostAge?: number): Promise<Caller> {
-    return inForce(this.#recent(id, mostAge) ?? (await this.#load(id))).caller;
+  async callerOf(id: string, { mostAge, secret }: { mostAge?: number | undefined; secret?: string | undefined } = {}) {
+    const known = this.#recent(id, mostAge) ?? (await this.#load(id));
+    return secret === undefined ? inForce(known).caller : callerBy(known, secret);
   }
 
   forget(id: string): void {

@@ -3,11 +3,13 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { GUEST } from '../../policy/check/guests.ts';
 import { parseNetwork } from '../../policy/request/networks.ts';
 import { ACTIONS, type Action } from '../../policy/types.ts';
-import { parseDatetime } from '../../policy/values.ts';
+import { parseDatetime, parseString } from '../../policy/values.ts';
 import { type ErrorDetail, echo, Problem, pointerPart } from '../../problem.ts';
+import { mayAssignSome } from '../../records/write/role-changes.ts';
+import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { ApiKey, ApiKeyEdit } from './api-key-rows.ts';
-import { type BoundsInput, EVERY, firstBeyond, type KeyLimit } from './key-bounds.ts';
+import { addsAdministration, type BoundsInput, EVERY, firstBeyond, type KeyLimit } from './key-bounds.ts';
 
 /** Seconds for which a rotated key still works beside the new one. */
 export const MOST_OVERLAP = 604_800;
@@ -35,6 +37,7 @@ export function checkNewKey(schema: Schema, request: KeyRequest): CheckedKey {
   const { name, roles, publishable = false, limit = null, addresses = null, origins = null, expires_at } = request;
   const expires = readEnd(expires_at ?? null);
   throwIfAny([
+    ...nameErrors(name),
     ...(publishable ? publishableErrors(schema, roles) : roleErrors(schema, roles ?? [])),
     ...(publishable || origins === null ? [] : [errorAt('/origins', 'only a publishable key has origins')]),
     ...limitErrors(schema, limit),
@@ -54,7 +57,10 @@ export function checkEdit(
 ): Partial<ApiKeyEdit> {
   const expires = readEnd(expires_at ?? null);
   throwIfAny([
-    ...(limit === undefined ? [] : [...limitErrors(schema, limit), ...widerErrors(limit, key.limit)]),
+    ...(name === undefined ? [] : nameErrors(name)),
+    ...(limit === undefined
+      ? []
+      : [...limitErrors(schema, limit), ...widerErrors(limit, key.limit), ...administrationErrors(schema, key, limit)]),
     ...(expires_at === undefined ? [] : [...expires.errors, ...laterErrors(expires.value, key.expires_at)]),
   ]);
   return {
@@ -70,6 +76,15 @@ function throwIfAny(errors: readonly ErrorDetail[]): void {
 }
 
 const errorAt = (pointer: string, detail: string, code = 'invalid_value'): ErrorDetail => ({ pointer, code, detail });
+
+export const MOST_OF_NAME = 100;
+export const FITTING_NAME = `expected 1 to ${MOST_OF_NAME} characters`;
+
+function nameErrors(name: string): readonly ErrorDetail[] {
+  if (parseString(name) === undefined) return [errorAt('/name', 'expected a string without NUL and lone surrogates')];
+  const isFitting = name !== '' && name.length <= MOST_OF_NAME;
+  return isFitting ? [] : [errorAt('/name', FITTING_NAME)];
+}
 
 function publishableErrors(schema: Schema, roles: readonly string[] | undefined): readonly ErrorDetail[] {
   const closed = `the schema admits no guests, and a publishable key is a guest's; set \`guests: true\` in the schema`;
@@ -114,6 +129,13 @@ function widerErrors(limit: KeyLimit | null, before: KeyLimit | null): readonly 
   if (limit !== null && beyond === undefined) return [];
   const pointer = beyond === undefined ? '/limit' : `/limit/${pointerPart(beyond)}`;
   return [errorAt(pointer, 'the limit of a key can only become narrower; make a new key')];
+}
+
+/** The roles of a key may be ones that its maker has lost. */
+function administrationErrors(schema: Schema, { roles, limit: before }: ApiKey, limit: KeyLimit | null) {
+  const isAdministrator = mayAssignSome(schema, { roles: effectiveRoles(schema, roles) });
+  if (!isAdministrator || !addsAdministration(limit, before)) return [];
+  return [errorAt('/limit/users', 'the key would administer accounts, which it could not before; make a new key')];
 }
 
 const addressError = (text: string, i: number): readonly ErrorDetail[] =>

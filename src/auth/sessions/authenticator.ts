@@ -50,6 +50,8 @@ export interface SessionClaims {
 /** The maker of a signed link; `key`: a key, whose id is in place of both. */
 export interface LinkSigner extends SessionClaims {
   readonly kind: 'session' | 'key';
+  /** The hash of the key's secret, with which the link ends. */
+  readonly secret?: string;
 }
 
 type SessionKey = { readonly id: string } | { readonly cookie: string };
@@ -118,8 +120,15 @@ export class Authenticator {
    *
    * @param mostAge milliseconds for which a session counts as read; default: as for requests
    */
-  callerOfLink({ kind, ...claims }: LinkSigner, mostAge?: number): Caller | Promise<Caller> {
-    return kind === 'key' ? this.#keys.callerOf(claims.sessionId, mostAge) : this.callerOfSession(claims, mostAge);
+  callerOfLink({ kind, secret, ...claims }: LinkSigner, mostAge?: number): Caller | Promise<Caller> {
+    if (kind === 'session') return this.callerOfSession(claims, mostAge);
+    return this.#keys.callerOf(claims.sessionId, { mostAge, secret });
+  }
+
+  /** The opener of a stream, which ends with its session, or with the secret of its key. */
+  openerOf({ by, sessionId, principal: userId }: Caller, { authorization = '' }: RequestCredentials): LinkSigner {
+    if (by !== 'key') return { kind: 'session', sessionId, userId };
+    return { kind: 'key', sessionId, userId, secret: hashSecret(bearerOf(authorization) ?? '') };
   }
 
   /** Throws `invalid_token` if the session ended. */

@@ -1,11 +1,13 @@
 /** Opens the stream of one feed or several, for the caller of the request as long as its session lasts. Not a route. */
 import type { Context } from 'koa';
 import type { Caller } from '../../auth/caller.ts';
+import type { LinkSigner } from '../../auth/sessions/authenticator.ts';
 import type { ChangeFeeds } from '../../changes/change-feeds.ts';
 import type { CallerState, EventSink, FeedRequest, Subscriber } from '../../changes/subscriber.ts';
 import type { App } from '../../http/app.ts';
 import { EventStream } from '../../http/event-stream.ts';
 import { callerOf, notFoundProblem, renewalOf } from '../../http/gate.ts';
+import { credentialsOf } from '../../http/request.ts';
 import { Problem } from '../../problem.ts';
 import type { AskedFeed } from './feed-request.ts';
 
@@ -33,6 +35,7 @@ class CallerStreams {
   readonly #requests = new Map<string, FeedRequest>();
   readonly #subscribers: Subscriber[] = [];
   #caller: Caller;
+  readonly #opener: LinkSigner;
 
   constructor(ctx: Context, app: App, service: ChangeFeeds) {
     this.#ctx = ctx;
@@ -40,6 +43,7 @@ class CallerStreams {
     this.#auth = app.auth;
     this.#renew = renewalOf(ctx, app);
     this.#caller = callerOf(ctx);
+    this.#opener = app.auth.authenticator.openerOf(this.#caller, credentialsOf(ctx));
   }
 
   add(name: string, { collection, ...asked }: AskedFeed): void {
@@ -80,10 +84,8 @@ class CallerStreams {
 
   /** Undefined: the session has ended. */
   async #present(): Promise<Caller | undefined> {
-    const { sessionId, principal: userId, by } = this.#caller;
-    const kind = by === 'key' ? 'key' : 'session';
     try {
-      return await this.#auth.authenticator.callerOfLink({ kind, sessionId, userId }, MOST_AGE_MS);
+      return await this.#auth.authenticator.callerOfLink(this.#opener, MOST_AGE_MS);
     } catch (error) {
       if (error instanceof Problem && error.status === 401) return undefined;
       // The database does not answer: it sends no events either.
@@ -106,5 +108,7 @@ function sinkOf(stream: EventStream, name: string): EventSink {
   };
 }
 
-const isSameCaller = (a: Caller, b: Caller): boolean =>
-  JSON.stringify([a.auth, a.kind]) === JSON.stringify([b.auth, b.kind]);
+const isSameCaller = (a: Caller, b: Caller): boolean => stateOf(a) === stateOf(b);
+
+/** All that decides what a caller may read. */
+const stateOf = ({ auth, kind, bounds }: Caller): string => JSON.stringify([auth, kind, bounds?.limitText]);

@@ -1,6 +1,7 @@
 /** The descriptions that the routes of API keys share, and who asks. Not a route. */
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { FITTING_NAME, MOST_OF_NAME } from '../../../auth/api-keys/key-requests.ts';
 import type { IssuedKey, KeyActor } from '../../../auth/auth.ts';
 import {
   ID_SCHEMA,
@@ -14,7 +15,6 @@ import {
 import { callerOf } from '../../../http/gate.ts';
 import { clientOf } from '../../../http/request.ts';
 import { ACTIONS } from '../../../policy/types.ts';
-import { parseString } from '../../../policy/values.ts';
 
 const nullable = (schema: Json): Json => ({ anyOf: [schema, { type: 'null' }] });
 const LIST_OF_TEXTS: Json = { type: 'array', items: TEXT };
@@ -66,11 +66,8 @@ export function sendSecret(ctx: Context, { data, secret }: IssuedKey): void {
 
 const textList = (what: string) => z.array(z.string(`expected ${what}`)).max(100, 'expected at most 100');
 
-export const keyName = z
-  .string('expected string')
-  .min(1, 'expected 1 to 100 characters')
-  .max(100, 'expected 1 to 100 characters')
-  .refine((text) => parseString(text) !== undefined, 'expected a string without NUL and lone surrogates');
+/** Another module checks its characters, for the command line too. */
+export const keyName = z.string('expected string').min(1, FITTING_NAME).max(MOST_OF_NAME, FITTING_NAME);
 export const keyLimit = z
   .record(
     z.string(),
