@@ -7,7 +7,8 @@ import type { Permit } from '../policy/access.ts';
 import type { ColumnValues } from '../policy/branch.ts';
 import type { AskedFilter, Filter } from '../policy/filters/filter.ts';
 import { gridOf } from '../policy/scalar-types.ts';
-import type { Need, Related, Residual, Row } from '../policy/types.ts';
+import type { Need, PolicyRequest, Related, Residual, Row } from '../policy/types.ts';
+import { own } from '../policy/values.ts';
 import { allOperandsOf, isOfInstant } from '../policy/visit.ts';
 import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
 import { type MemberMask, maskedRow, memberMasksOf, recordNeeds, requestedNeeds } from '../records/member-masks.ts';
@@ -189,14 +190,30 @@ function sourcesOf({ needs }: Deciding, owner: string, { schema }: Store): Reado
 const permitSpelling = ({ verdict, rules }: Permit): unknown =>
   verdict === 'depends' ? rules.map(({ residual: { shape, values } }) => [shape, values]) : verdict;
 
+type AskedSchema = Pick<Schema, 'collections'>;
+
 /** A decision depends on the time if a rule or a filter names it. */
-export function namesNow(
-  collection: Collection,
-  filters: readonly Filter[],
-  schema: Pick<Schema, 'collections'>,
-): boolean {
+export const namesNow = (collection: Collection, filters: readonly Filter[], schema: AskedSchema): boolean =>
+  operandsBehind(collection, filters, schema).some(isOfInstant);
+
+/** The values that rules or filters read of a request besides its caller, in one spelling: other values decide otherwise. */
+export function requestReadBy(
+  { query, facts = {} }: Pick<PolicyRequest, 'query' | 'facts'>,
+  { collection, filters, schema }: { collection: Collection; filters: readonly Filter[]; schema: AskedSchema },
+): string {
+  const values = new Map<string, unknown>();
+  for (const operand of operandsBehind(collection, filters, schema)) {
+    if (operand.kind !== 'request') continue;
+    const { source, name } = operand;
+    if (source === 'query') values.set(`query.${name}`, own(query, name));
+    if (source === 'fact' && !isOfInstant(operand)) values.set(name, own(facts, name.slice(REQUEST_FACT.length)));
+  }
+  return JSON.stringify([...values].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const REQUEST_FACT = 'request.';
+
+function operandsBehind(collection: Collection, filters: readonly Filter[], schema: AskedSchema) {
   const ofFilters = filters.flatMap((filter) => rulesBehindFilter(filter, collection.name, schema));
-  return [...rulesBehind(collection, schema), ...ofFilters].some(({ rule }) =>
-    allOperandsOf(rule.checked).some(isOfInstant),
-  );
+  return [...rulesBehind(collection, schema), ...ofFilters].flatMap(({ rule }) => allOperandsOf(rule.checked));
 }

@@ -30,6 +30,8 @@ export interface FeedRequest extends Watched {
   readonly recheck: () => CallerState | Promise<CallerState>;
   /** The filter, its params and the fields in one spelling. */
   readonly query: string;
+  /** The values that rules read of the request besides its caller, in one spelling. Default: none. */
+  readonly request?: string;
   /** A position. */
   readonly since?: string | undefined;
   /** Earlier feeds of the same response with this collection and query: the ids of a response differ. Default: none. */
@@ -77,10 +79,11 @@ export class Subscriber {
     this.#access = this.request.access();
   }
 
-  /** A digest of the caller's present state. */
+  /** A digest of the caller's present state, and of what rules read of the request. */
   get caller(): string {
     const { kind, auth, limit } = this.access;
-    return hash('sha256', JSON.stringify([kind, auth, limit]), 'base64url').slice(0, 12);
+    const state = JSON.stringify([kind, auth, limit, this.request.request]);
+    return hash('sha256', state, 'base64url').slice(0, 12);
   }
 
   /** Positions are bound to it. */

@@ -4,7 +4,7 @@
  */
 import type { Context } from 'koa';
 
-/** Bytes that a reader may leave unread. */
+/** Bytes that a reader may leave unread, before another event. */
 const MOST_UNREAD_EVENTS = 1_048_576;
 /** A replay waits for its reader beyond this many bytes. */
 const PACE_BYTES = 65_536;
@@ -79,7 +79,8 @@ export class EventStream {
 
   #write(text: string): boolean {
     if (this.#isEnded) return false;
-    if (this.#res.writableLength + text.length > MOST_UNREAD_EVENTS) {
+    // A single event may be longer, and a reader who takes it is none who lags.
+    if (this.#res.writableLength > MOST_UNREAD_EVENTS) {
       this.#isEnded = true;
       this.#isUnread = true;
       this.#res.destroy();

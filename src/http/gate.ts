@@ -156,11 +156,16 @@ export function admitOf(ctx: Context, { schema }: App, method = ctx.req.method):
   return (collection, action) => new Admission(() => clientOf(ctx), schema, { caller, collection, action }, request);
 }
 
+/** Returns what rules may read of the request besides its caller and its body. */
+export function receivedFrom(ctx: Context): Pick<PolicyRequest, 'query' | 'facts'> {
+  const { query, facts } = new ReceivedRequest(ctx, callerOf(ctx));
+  return { query, facts };
+}
+
 /** Admits the caller of a stream again: at a later instant, and as it is then. */
 export function renewalOf(ctx: Context, { schema }: App): (caller: Caller, collection: Collection) => Admission {
-  const query = policyQueryOf(queryOf(ctx));
+  const { query, facts } = receivedFrom(ctx);
   const client = clientOf(ctx);
-  const { facts } = new ReceivedRequest(ctx, callerOf(ctx));
   return (caller, collection) => {
     const request = { auth: caller.auth, kind: caller.kind, facts, query, now: datetimeOf(new Date()) };
     return new Admission(() => client, schema, { caller, collection, action: 'list' }, request);

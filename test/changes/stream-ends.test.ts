@@ -19,6 +19,10 @@ collections:
     changes: { retention: ${retention} }
     fields: { title: string, text: string }
     access: { view: 'is_shown(@record.title)', create: [{ roles: [member] }] }
+  pages:
+    changes: true
+    fields: { title: string }
+    access: { view: '@record.title = "open" or @request.origin = "https://app.example"', create: [{ roles: [member] }] }
 `;
 const SCHEMA = schemaOf('title != "hidden"');
 const LARGE = 524_288;
@@ -153,6 +157,43 @@ describeOnBoth(
       const titles = [...silent.events, ...resumed.events].flatMap(({ data }) => data.record?.title ?? []);
       expect(titles).toEqual(Array.from({ length: made }, (_, i) => `large ${i}`));
       for (const each of [reader, resumed]) each.close();
+    });
+
+    test('a position of a request for which rules decide otherwise makes the reader list again', async () => {
+      const inside = { Origin: 'https://app.example' };
+      const open = async (headers: Readonly<Record<string, string>>) => {
+        const feed = new FeedClient(ann.client, '/api/pages/changes', { headers });
+        const events = await feed.until('ready');
+        feed.close();
+        return { position: feed.position, types: events.map(([type]) => type) };
+      };
+      await ann.client.post('/api/pages', { data: { title: 'of the page' } });
+      const { position } = await open({});
+      const near = await open({ ...inside, 'Last-Event-ID': position });
+      const nearAgain = await open({ ...inside, 'Last-Event-ID': near.position });
+      const far = await open({ Origin: 'https://other.example', 'Last-Event-ID': nearAgain.position });
+      expect([near, nearAgain, far].map(({ types }) => types)).toEqual([
+        ['reset', 'ready'],
+        ['ready'],
+        ['reset', 'ready'],
+      ]);
+    });
+
+    test('an event of more than 1 MiB reaches a live reader and a replay', async () => {
+      const live = await ready(ann.client);
+      const { position } = live;
+      const values = `gen_random_uuid(), 'longer', repeat('x', ${3 * LARGE})`;
+      await service.app.db.run(raw(`INSERT INTO notes (id, title, text) VALUES (${values})`));
+      await service.app.feeds!.look();
+      await live.until('enter', LARGE_REPLAY_MS);
+      const resumed = new FeedClient(ann.client, '/api/notes/changes', { headers: { 'Last-Event-ID': position } });
+      await resumed.until('ready', LARGE_REPLAY_MS);
+      for (const stream of [live, resumed]) {
+        expect(stream.events.flatMap(({ data }) => data.record?.text.length ?? [])).toEqual([3 * LARGE]);
+        expect(stream.isOver).toBe(false);
+        stream.close();
+      }
+      await service.app.db.run(raw(`DELETE FROM notes WHERE title = 'longer'`));
     });
 
     test('another schema ends each stream, whose reader lists again where a rule means another thing', async () => {

@@ -2,11 +2,12 @@
 import type { Context } from 'koa';
 import type { Caller } from '../../auth/caller.ts';
 import type { LinkSigner } from '../../auth/sessions/authenticator.ts';
+import { requestReadBy } from '../../changes/audience.ts';
 import type { ChangeFeeds } from '../../changes/change-feeds.ts';
 import type { CallerState, EventSink, FeedRequest, Subscriber } from '../../changes/subscriber.ts';
 import type { App } from '../../http/app.ts';
 import { EventStream } from '../../http/event-stream.ts';
-import { callerOf, notFoundProblem, renewalOf } from '../../http/gate.ts';
+import { callerOf, notFoundProblem, receivedFrom, renewalOf } from '../../http/gate.ts';
 import { credentialsOf } from '../../http/request.ts';
 import { Problem } from '../../problem.ts';
 import type { AskedFeed } from './feed-request.ts';
@@ -36,12 +37,16 @@ class CallerStreams {
   readonly #subscribers: Subscriber[] = [];
   #caller: Caller;
   readonly #opener: LinkSigner;
+  readonly #schema: App['schema'];
+  readonly #received: ReturnType<typeof receivedFrom>;
 
   constructor(ctx: Context, app: App, service: ChangeFeeds) {
     this.#ctx = ctx;
     this.#service = service;
     this.#auth = app.auth;
     this.#renew = renewalOf(ctx, app);
+    this.#schema = app.schema;
+    this.#received = receivedFrom(ctx);
     this.#caller = callerOf(ctx);
     this.#opener = app.auth.authenticator.openerOf(this.#caller, credentialsOf(ctx));
   }
@@ -66,7 +71,8 @@ class CallerStreams {
     const equal = [...this.#requests.values()].filter(
       (each) => each.collection === collection && each.query === asked.query,
     );
-    this.#requests.set(name, { ...asked, collection, access, recheck, equalBefore: equal.length });
+    const request = requestReadBy(this.#received, { ...asked, collection, schema: this.#schema });
+    this.#requests.set(name, { ...asked, collection, access, recheck, request, equalBefore: equal.length });
   }
 
   open(): void {
