@@ -8,11 +8,13 @@ import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { datetimeOf, parseString } from '../../policy/values.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import { Store } from '../../records/access-context.ts';
+import { toRefusal } from '../../records/constraint-errors.ts';
 import type { RecordShape } from '../../records/record-shape.ts';
 import { scopeOf } from '../../records/scope.ts';
 import { insertSystem, type SystemValues } from '../../records/system.ts';
 import { checksFor, failureOfStored } from '../../records/write/checks.ts';
 import { touchedAccount } from '../../records/write/written-row.ts';
+import type { Refusal } from '../../refusal.ts';
 import { rolesOfSession } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
@@ -154,8 +156,17 @@ export class Users {
       await db.noteWrite(made.id);
       return made;
     } catch (error) {
-      throw error instanceof StoreError && error.kind === 'unique' ? emailTaken(error) : error;
+      throw error instanceof StoreError && error.kind === 'unique' ? this.#taken(error) : error;
     }
+  }
+
+  /** An invitation brings other values that are unique. */
+  #taken(error: StoreError): Problem {
+    const refusal = toRefusal(error, this.#store.shape('users').collection) as Refusal;
+    const member = /^\/data\/(.+)$/.exec(refusal.errors[0]?.pointer ?? '')?.[1] ?? 'email';
+    if (member === 'email') return emailTaken(error);
+    const detail = `another user has the \`${member}\` of this invitation; ask for a new one`;
+    return problemOfError('unique_violation', { pointer: '', code: 'unique_violation', detail }, error);
   }
 
   /** A visitor who makes an account is a caller without a session. */

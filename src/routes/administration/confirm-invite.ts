@@ -14,7 +14,7 @@ export const confirmInvite = route({
     'Makes the account, with a verified address; it is not logged in. A token works once; another one is `validation_failed`.',
   body: jsonBody({ token, password: newPassword }),
   answers: { 204: { description: 'Made.' } },
-  problems: ['email_taken', 'rate_limited'],
+  problems: ['email_taken', 'unique_violation', 'rate_limited'],
   async handle(ctx, app, body) {
     await app.auth.invitations.confirm({ ...body, client: clientOf(ctx) }, await guestAt(ctx, app));
     ctx.status = 204;

@@ -19,7 +19,7 @@ mail: { app_name: Books, invite_url: 'https://app.example/join?token={token}', r
 collections:
   teams: { fields: { name: { type: string, required: true } }, access: { list: true, read: true, create: true } }
   users:
-    fields: { nick: { type: string, max: 10 }, level: int, seen_at: datetime, pay: { type: int, access: { write: [{ roles: [admin] }] } } }
+    fields: { nick: { type: string, max: 10, unique: true }, level: int, seen_at: datetime, pay: { type: int, access: { write: [{ roles: [admin] }] } } }
     relations: { team: { kind: belongs_to, collection: teams } }
     access: { update: [{ roles: [lead, admin] }] }
 `;
@@ -139,6 +139,21 @@ describeOnOne(
       expect((await invite(admin.client, newEmail(), { data: { pay: 1 } })).status).toBe(202);
       const count = raw(`SELECT 1 FROM "users" WHERE nick IS NOT NULL AND email LIKE 'someone%'`);
       expect(await service.app.db.rows(count)).toEqual([]);
+    });
+
+    test('a value that another user took since is reported by its name', async () => {
+      const [first, second] = [
+        await invited({ data: { nick: 'Trinity' } }),
+        await invited({ data: { nick: 'Trinity' } }),
+      ];
+      expect((await confirm(first.token)).status).toBe(204);
+      const taken = await confirm(second.token);
+      expect([codeOf(taken), taken.body.detail]).toEqual([
+        '409 unique_violation',
+        'another user has the `nick` of this invitation; ask for a new one',
+      ]);
+      expect((await invite(lead.client, second.email, { data: { nick: 'Morpheus' } })).status).toBe(202);
+      expect((await confirm(await tokenFor(second.email, 2))).status).toBe(204);
     });
 
     test('sending again replaces the token, the roles and the data', async () => {
