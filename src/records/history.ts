@@ -12,6 +12,7 @@ import type { Schema } from '../schema/model/model.ts';
 import { apiTime, ident, join, param, raw, type Sql, seconds, sql, text } from '../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { type MemberMask, memberMasksOf, recordNeeds, requestedNeeds } from './member-masks.ts';
+import { type ReadBudget, readWithinBudget } from './read-budget.ts';
 import { recordKeyOf } from './record-key.ts';
 import type { RecordShape } from './record-shape.ts';
 import { loadRelatedRows } from './relations/related.ts';
@@ -64,8 +65,22 @@ export interface HistoryAnswer {
   readonly next: number | undefined;
 }
 
-/** Throws `not_found`. */
-export async function history(store: Store, access: AccessContext, request: HistoryRequest): Promise<HistoryAnswer> {
+/** Throws `not_found`, `query_too_expensive`. */
+export const history = (store: Store, access: AccessContext, request: HistoryRequest): Promise<HistoryAnswer> =>
+  readWithinBudget({ schema: store.schema, reader: store.db }, (budget) =>
+    historyOf({ store, budget }, access, request),
+  );
+
+interface BudgetedStore {
+  readonly store: Store;
+  readonly budget: ReadBudget;
+}
+
+async function historyOf(
+  { store, budget }: BudgetedStore,
+  access: AccessContext,
+  request: HistoryRequest,
+): Promise<HistoryAnswer> {
   const { name } = access.collection;
   const shape = store.shape(name);
   const reading = await inTenantOf({ store, q: store.readerFor(access), access }, request.id, 'read');
@@ -77,7 +92,7 @@ export async function history(store: Store, access: AccessContext, request: Hist
         .where(isRecord, readable(reading.access, name, 't'))}`);
   if (cells === undefined) throw notFound();
   const present = { row: shape.row(cells), unknown: ALL_KNOWN };
-  const kept = await readEntries(reading, shape, request);
+  const kept = await readEntries(reading, { shape, budget }, request);
   const found = kept.map((entry, i) => timedEntry(entry, kept[i + 1], shape));
   const shown = found.slice(0, request.limit);
   const images = shown.flatMap(({ before, after }) => [before, after]);
@@ -85,7 +100,7 @@ export async function history(store: Store, access: AccessContext, request: Hist
   const sight = await HistorySight.of(reading, rows);
   const hidden = sight.hiddenOf(present);
   return {
-    entries: shown.flatMap((entry) => printedEntry(entry, { shape, sight, hidden }) ?? []),
+    entries: budget.fitting(printedEntries(shown, { shape, sight, hidden })),
     next: found.length > request.limit ? Number(shown.at(-1)!.seq) : undefined,
   };
 }
@@ -93,24 +108,27 @@ export async function history(store: Store, access: AccessContext, request: Hist
 /** The entries of a collection that is divided by tenant have a table of their own; earlier ones can be in the shared one. */
 async function readEntries(
   reading: Reading,
-  shape: RecordShape,
+  read: EntryReader,
   request: HistoryRequest,
 ): Promise<readonly KeptEntry<StoredImage>[]> {
-  const { store, access } = reading;
-  const { name, history: kept } = access.collection;
+  const { name, history: kept } = reading.access.collection;
   const ofRecord = sql`h.record = ${text(request.id)}`;
   const shared = sql`${ident(RECORD_HISTORY_TABLE)} AS h
      WHERE h.collection = ${text(name)}
        AND ${ofRecord}`;
-  if (kept?.table === undefined) return entriesIn(store, shape, { ...request, rows: shared });
-  const own = await entriesIn(store, shape, { ...request, rows: scopeOf(reading).past(name, 'h').where(ofRecord) });
+  if (kept?.table === undefined) return entriesIn(read, { ...request, rows: shared });
+  const own = await entriesIn(read, { ...request, rows: scopeOf(reading).past(name, 'h').where(ofRecord) });
   const missing = request.limit - own.length;
-  return missing < 0 ? own : [...own, ...(await entriesIn(store, shape, { ...request, limit: missing, rows: shared }))];
+  return missing < 0 ? own : [...own, ...(await entriesIn(read, { ...request, limit: missing, rows: shared }))];
+}
+
+interface EntryReader {
+  readonly shape: RecordShape;
+  readonly budget: ReadBudget;
 }
 
 async function entriesIn(
-  store: Store,
-  shape: RecordShape,
+  { shape, budget }: EntryReader,
   { before, limit, rows }: HistoryRequest & { readonly rows: Sql },
 ): Promise<readonly KeptEntry<StoredImage>[]> {
   const columns = [...shape.storedColumns];
@@ -124,7 +142,7 @@ async function entriesIn(
              SELECT to_jsonb(array_agg(c.name))
                FROM unnest(${param('text[]', columns)}) AS c (name)
               WHERE NOT jsonb_exists(${ident('h', side)}, c.name))::text`;
-  const found = await store.db.rows(sql`
+  const found = await budget.rows(sql`
     SELECT h.seq::text, ${apiTime(sql`h.at`)}, h.by,
            h.before IS NOT NULL, h.after IS NOT NULL, ${unknown('before')}, ${unknown('after')},
            ${image('before')}, ${image('after')}
@@ -221,6 +239,14 @@ interface HistoryPrinting {
   readonly sight: HistorySight;
   /** Members that the caller may not read of the present record. */
   readonly hidden: ReadonlySet<string>;
+}
+
+/** The texts one after the other: those beyond the budget are not made. */
+function* printedEntries(entries: readonly KeptEntry[], printing: HistoryPrinting): Iterable<string> {
+  for (const entry of entries) {
+    const text = printedEntry(entry, printing);
+    if (text !== undefined) yield text;
+  }
 }
 
 /** Undefined: the caller may read neither side. */

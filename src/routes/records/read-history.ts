@@ -61,7 +61,7 @@ export const readHistory = route({
         }),
     },
   },
-  problems: ['not_found', 'invalid_parameter'],
+  problems: ['not_found', 'invalid_parameter', 'query_too_expensive'],
   async handle(ctx, app) {
     const admission = admissionOf(ctx);
     const { before, limit = DEFAULT_LIMIT } = parametersOf(ctx, HISTORY_PARAMETERS);

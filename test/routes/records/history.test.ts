@@ -364,3 +364,31 @@ collections:
 `,
   },
 );
+
+describeOnOne(
+  'the size of a history',
+  (service) => {
+    test('a page with more bytes than an answer may have is refused, and a smaller one is not', async () => {
+      const { client } = await service.user();
+      const text = (letter: string): string => letter.repeat(20_000);
+      const { id } = (await client.post('/api/texts', { data: { text: text('a') } })).body.data;
+      for (const letter of ['b', 'c', 'd']) await client.patch(`/api/texts/${id}`, { data: { text: text(letter) } });
+      const refused = await client.get(`/api/texts/${id}/history`);
+      expect([refused.status, refused.body.code]).toEqual([400, 'query_too_expensive']);
+      const page = await client.get(`/api/texts/${id}/history?limit=1`);
+      expect(page.body.data[0].after.text).toBe(text('d'));
+    });
+  },
+  {
+    schema: `
+roles: { member: {} }
+register: { roles: [member] }
+limits: { answer: 64KiB }
+collections:
+  texts:
+    history: true
+    fields: { text: string }
+    access: { view: true, create: true, update: true }
+`,
+  },
+);
