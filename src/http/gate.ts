@@ -25,7 +25,7 @@ import { denialMessage } from './denial-message.ts';
 import { clientOf, credentialsOf, policyQueryOf, type QueryPair, queryOf } from './request.ts';
 import type { ActionDoor, Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
-import { allowEmbedding, checkOrigin } from './server/browser-security.ts';
+import { allowEmbedding, allowReading, checkOrigin } from './server/browser-security.ts';
 
 /** State that the stages of a request pass on. */
 declare module 'koa' {
@@ -61,6 +61,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   ctx.state.caller = caller;
   if (caller !== undefined) {
     if (caller.bounds !== undefined) checkBounds(ctx, caller.bounds);
+    if (caller.isShared) allowReading(ctx);
     const share = caller.isShared ? `${caller.principal} ${networkOf(ctx.state.address)}` : caller.principal;
     ctx.state.share = share;
     if (match.route?.isStream !== true) app.inFlight.enter(share, ctx.res);

@@ -444,6 +444,34 @@ describeOnBoth(
         expect(codeOf(await client.post('/api/auth/logout'))).toBe('403 forbidden');
       });
 
+      test('a browser lets its page ask and read, and no other page', async () => {
+        const [page, other] = ['https://shop.example', 'https://evil.example'];
+        const { client } = await newApiKey(service, admin.client, {
+          publishable: true,
+          roles: undefined,
+          origins: [page],
+        });
+        const preflight = await service.anonymous.send('OPTIONS', '/api/wishes', {
+          headers: {
+            Origin: page,
+            'Access-Control-Request-Method': 'POST',
+            'Access-Control-Request-Headers': 'authorization,content-type',
+          },
+        });
+        const corsOf = ({ headers }: { headers: Headers }) => [
+          headers.get('access-control-allow-origin'),
+          headers.get('access-control-allow-credentials'),
+        ];
+        expect([preflight.status, ...corsOf(preflight)]).toEqual([204, page, null]);
+        expect(preflight.headers.get('access-control-allow-headers')).toMatch(/Authorization, Content-Type/);
+        expect(preflight.headers.get('vary')).toMatch(/Origin/);
+        expect(corsOf(await client.get('/api/shelves', { Origin: page }))).toEqual([page, null]);
+        expect(corsOf(await client.get('/api/cards', { Origin: page }))).toEqual([page, null]);
+        expect(corsOf(await client.get('/api/shelves', { Origin: other }))).toEqual([null, null]);
+        expect(corsOf(await reader.client.get('/api/shelves', { Origin: page }))).toEqual([null, null]);
+        expect(corsOf(await service.anonymous.get('/api/shelves', { Origin: page }))).toEqual([null, null]);
+      });
+
       test('pages of other origins may not send it', async () => {
         const { client } = await newApiKey(service, admin.client, {
           publishable: true,

@@ -40,22 +40,33 @@ const REQUEST_HEADERS =
 const RESPONSE_HEADERS =
   'Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id';
 
-/** Sends CORS headers to trusted origins only. Returns true if they answer the request (a preflight). */
+/** Sends CORS headers to trusted origins. Returns true if they answer the request (a preflight). */
 export function answerOrigin(ctx: Context, app: App): boolean {
-  if (app.schema.origins.length > 0 || app.config.isDevelopment) ctx.vary('Origin');
+  if (app.schema.origins.length > 0 || app.schema.guests || app.config.isDevelopment) ctx.vary('Origin');
   const origin = ctx.get('Origin');
-  if (origin === '' || !isTrusted(ctx, app)) return false;
-  ctx.set('Access-Control-Allow-Origin', origin);
-  ctx.set('Access-Control-Allow-Credentials', 'true');
-  if (ctx.method === 'OPTIONS' && ctx.get('Access-Control-Request-Method') !== '') {
-    ctx.set('Access-Control-Allow-Methods', ALLOWED_METHODS);
-    ctx.set('Access-Control-Allow-Headers', REQUEST_HEADERS);
-    ctx.set('Access-Control-Max-Age', '600');
-    ctx.status = 204;
-    return true;
+  if (origin === '') return false;
+  const isPreflight = ctx.method === 'OPTIONS' && ctx.get('Access-Control-Request-Method') !== '';
+  if (isTrusted(ctx, app)) ctx.set('Access-Control-Allow-Credentials', 'true');
+  // A preflight has no credential: any page may ask with a publishable key, and reads the answer if that names the page.
+  else if (!isPreflight || !app.schema.guests) return false;
+  if (!isPreflight) {
+    allowReading(ctx);
+    return false;
   }
+  ctx.set('Access-Control-Allow-Origin', origin);
+  ctx.set('Access-Control-Allow-Methods', ALLOWED_METHODS);
+  ctx.set('Access-Control-Allow-Headers', REQUEST_HEADERS);
+  ctx.set('Access-Control-Max-Age', '600');
+  ctx.status = 204;
+  return true;
+}
+
+/** Lets the page that has sent the request read the answer. */
+export function allowReading(ctx: Context): void {
+  const origin = ctx.get('Origin');
+  if (origin === '') return;
+  ctx.set('Access-Control-Allow-Origin', origin);
   ctx.set('Access-Control-Expose-Headers', RESPONSE_HEADERS);
-  return false;
 }
 
 /** A configured origin; or, under `bylaw dev`, a page that this machine serves. */
