@@ -169,7 +169,7 @@ function havingOf(all: Sql, { groups, measures }: AggregateRequest, condition: S
   });
   return sql`
     SELECT ${join(cells, ', ')}
-      FROM (SELECT g.*, ${join(values, ', ')} FROM (${all}) AS g) AS t
+      FROM (SELECT ${join([raw('g.*'), ...values], ', ')} FROM (${all}) AS g) AS t
      WHERE ${condition}`;
 }
 

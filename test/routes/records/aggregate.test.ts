@@ -246,6 +246,18 @@ describeRoutes(
         expect(outcomeOf(await aggregate({ ...asked, having }))).toEqual([400, 'filter_invalid', `/having ${code}`]);
     });
 
+    test('having without measures keeps all groups or none', async () => {
+      const groups = [{ status: 'open' }, { status: 'paid' }, { status: null }];
+      const asked = { group_by: ['status'] };
+      expect(await rows({ ...asked, having: 'true' })).toEqual(groups);
+      expect(await rows({ ...asked, having: '$k = 1', params: { k: 1 }, measures: {} })).toEqual(groups);
+      expect(await rows({ ...asked, having: 'false', measures: {} })).toEqual([]);
+      expect((await aggregate({ ...asked, having: 'true', sort: ['-status'], limit: 1 })).body).toMatchObject({
+        data: [{ status: 'paid' }],
+        page: { has_more: true },
+      });
+    });
+
     test('sort and limit', async () => {
       const asked = { group_by: ['status'], measures: { s: 'sum(weight)' } };
       expect((await aggregate({ ...asked, sort: ['-s'], limit: 2 })).body).toEqual({
