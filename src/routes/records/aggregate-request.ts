@@ -146,7 +146,9 @@ class AggregateReader {
 
   measures(groups: readonly Group[]): readonly Measure[] {
     const given = this.#body.value('measures');
-    const isGrouped = groups.length > 0 || this.#body.value('group_by') !== undefined;
+    const named = this.#body.value('group_by');
+    // Groups with errors are reported already.
+    const isGrouped = named !== undefined && !(Array.isArray(named) && named.length === 0);
     if (given === undefined && isGrouped) return [];
     if (!isObject(given) || (!isGrouped && Object.keys(given).length === 0)) {
       const detail = 'expected an object such as `{ "n": "count" }`; it may be left out where there are groups';

@@ -278,6 +278,9 @@ describeRoutes(
     test.each<[object, string[]]>([
       [{}, ['/measures required']],
       [{ measures: {} }, ['/measures wrong_type']],
+      [{ group_by: [] }, ['/measures required']],
+      [{ group_by: [], having: 'true' }, ['/measures required']],
+      [{ group_by: [], measures: {} }, ['/measures wrong_type']],
       [{ measures: [] }, ['/measures wrong_type']],
       [{ measures: { n: 'count(id)' } }, ['/measures/n invalid_measure']],
       [
