@@ -3,9 +3,18 @@
  * found, so that the create fails as any create of a taken value does.
  */
 import type { Queryable, Transaction } from '../../database/contract.ts';
+import type { ErrorDetail } from '../../problem.ts';
 import { invalid, Refusal } from '../../refusal.ts';
+import { keyKindOf } from '../../schema/fields/index.ts';
 import { foldedKey } from '../../schema/model/indexes.ts';
-import { type Collection, type Relation, tenantKeyOf, type UniqueField, withinOf } from '../../schema/model/model.ts';
+import {
+  type Collection,
+  madeBy,
+  type Relation,
+  tenantKeyOf,
+  type UniqueField,
+  withinOf,
+} from '../../schema/model/model.ts';
 import { empty, ident, param, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
 import type { WrittenAnswer } from '../read.ts';
@@ -72,17 +81,31 @@ async function upsertIn(
     const written = await create(store, access.create(data), { data, relations, tx });
     return { isCreated: true, written };
   }
-  const changed = changedByUpsert(access.read!.collection, field, data);
+  const { collection } = access.read!;
+  const changed = changedByUpsert(collection, field, data);
   const { id, version } = found;
   const ifVersion = tx === undefined && version !== undefined ? [version] : undefined;
-  const change = { id, data: changed, errors: [], relations, ifVersion, tx };
+  const change = { id, data: changed, errors: errorsOfId(collection, data, id), relations, ifVersion, tx };
   return { isCreated: false, written: await update(store, access.update(changed), change) };
 }
 
-/** The record has the values by which it was found, and no rule is asked about writing them. */
+/**
+ * The record has the values by which it was found, and no rule is asked about writing them. The id that callers give a
+ * new record is compared with that of the found one.
+ */
 export function changedByUpsert(collection: Collection, field: UniqueField, data: Data): Data {
   const held = new Set([field.name, ...withinOf(field), tenantKeyOf(collection)?.by]);
+  if (madeBy(collection) === 'caller') held.add('id');
   return Object.fromEntries(Object.entries(data).filter(([name]) => !held.has(name)));
+}
+
+/** A repeated request has the id of the record that the first one created. */
+function errorsOfId(collection: Collection, data: Data, id: string): readonly ErrorDetail[] {
+  if (madeBy(collection) !== 'caller' || !Object.hasOwn(data, 'id')) return [];
+  const read = keyKindOf(collection).fromJson(data.id, {});
+  if (!read.error && String(read.value) === id) return [];
+  const detail = 'the record that has the value has another id, which never changes';
+  return [{ pointer: '/data/id', code: 'read_only', detail }];
 }
 
 /** An upsert of a batch, whose caller may read records and update them. */

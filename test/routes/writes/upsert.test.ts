@@ -44,7 +44,7 @@ const TAKEN = (name: string) => [409, 'unique_violation', `/data/${name} unique_
 describeRoutes('upserts', (service) => suite(service), { schema: SCHEMA });
 const CODES = `  codes:
     id: { type: string, made_by: caller }
-    fields: { name: { type: string, unique: true } }
+    fields: { name: { type: string, unique: true }, note: string }
     access: { view: true, create: true, update: true }
 `;
 describeOnBoth('upserts that race', (service) => races(service), { schema: `${SCHEMA}${CODES}` });
@@ -267,6 +267,46 @@ function races(service: TestService): void {
         '/data/id reserved',
       ]);
     expect((await put(ann, 'codes/by/name/x', { id: 'bye' })).body.data).toMatchObject({ id: 'bye', name: 'x' });
+  });
+
+  test('a repeated request has the id of the record, and no other id', async () => {
+    const [ann] = people as [User];
+    const path = 'codes/by/name/again';
+    expect((await put(ann, path, { id: 'A-1', note: 'one' })).status).toBe(201);
+    const again = await put(ann, path, { id: 'A-1', note: 'two' });
+    expect([again.status, again.body.data.id, again.body.data.note]).toEqual([200, 'A-1', 'two']);
+    expect((await put(ann, path, { note: 'three' })).status).toBe(200);
+    for (const id of ['A-2', '', null, 1])
+      expect(outcomeOf(await put(ann, path, { id, note: 'four' }))).toEqual([
+        422,
+        'validation_failed',
+        '/data/id read_only',
+      ]);
+    expect((await ann.client.get('/api/codes/A-1')).body.data.note).toBe('three');
+    const ofBatch = (id: string) =>
+      ann.client.post('/api/batch', {
+        operations: [{ op: 'upsert', collection: 'codes', on: 'name', data: { id, name: 'again', note: 'five' } }],
+      });
+    expect((await ofBatch('A-1')).body.data).toMatchObject([{ status: 200, data: { id: 'A-1', note: 'five' } }]);
+    expect(outcomeOf(await ofBatch('A-2'))).toEqual([422, 'validation_failed', '/operations/0/data/id read_only']);
+    expect(outcomeOf(await put(ann, 'codes/by/name/new', { note: 'x' }))).toEqual([
+      422,
+      'validation_failed',
+      '/data/id required',
+    ]);
+  });
+
+  test('many requests with an id of their own make one record', async () => {
+    for (let round = 0; round < 5; round++) {
+      const id = `race${round}`;
+      const operations = [{ op: 'upsert', collection: 'codes', on: 'name', data: { id, name: id } }];
+      const answers = await Promise.all(
+        people.map((each, i) =>
+          i % 2 === 0 ? put(each, `codes/by/name/${id}`, { id }) : each.client.post('/api/batch', { operations }),
+        ),
+      );
+      expect(answers.map(({ status }) => (status === 201 ? 200 : status))).toEqual(answers.map(() => 200));
+    }
   });
 
   test('a record that is deleted again and again is made again', async () => {
