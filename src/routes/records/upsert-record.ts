@@ -9,11 +9,17 @@ import {
 import { admitOf, callerOf, requestedCollection } from '../../http/gate.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { Data } from '../../records/write/input.ts';
-import { type Collection, takesWrite, uniqueFieldsOf } from '../../schema/model/model.ts';
+import {
+  type Collection,
+  type Schema,
+  takesWrite,
+  type UniqueField,
+  uniqueFieldsOf,
+} from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './query/query-string.ts';
 import { answerCreated, answerWritten, recordBody, sendAnswer } from './request.ts';
-import { expectedFields, uniqueFieldOf, upsertAccessOf, valueInPath } from './upsert-request.ts';
+import { expectedFields, isSameValue, uniqueFieldOf, upsertAccessOf, valueInPath } from './upsert-request.ts';
 
 export const upsertRecord = route({
   method: 'PUT',
@@ -55,8 +61,7 @@ export const upsertRecord = route({
     const access = upsertAccessOf(admitOf(ctx, app), collection);
     const relations = expandOf(ctx, collection);
     if (errors.length > 0) throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors });
-    const value = valueInPath(field, ctx.params.value as string, app.schema);
-    const data = withValue(given, field.name, value);
+    const data = withValueInPath(given, field, { text: ctx.params.value as string, schema: app.schema });
     const { principal } = callerOf(ctx);
     const { isCreated, written: record } = await app.records.upsert(access, { field, data, relations }, principal);
     const path = `/api/${collection.name}`;
@@ -69,9 +74,16 @@ function isOfUnique(collection: Collection): boolean {
   return uniqueFieldsOf(collection).length > 0 && takesWrite(collection, 'create') && takesWrite(collection, 'update');
 }
 
-/** Throws `validation_failed` for another value in the body. */
-function withValue(data: Data, name: string, value: unknown): Data {
-  if (!Object.hasOwn(data, name) || data[name] === value) return { ...data, [name]: value };
+interface PathValue {
+  readonly text: string;
+  readonly schema: Schema;
+}
+
+/** Throws `invalid_parameter`, and `validation_failed` for another value in the body. */
+function withValueInPath(data: Data, field: UniqueField, { text, schema }: PathValue): Data {
+  const { name } = field;
+  const value = valueInPath(field, text, schema);
+  if (!Object.hasOwn(data, name) || isSameValue(field, [data[name], value], schema)) return { ...data, [name]: value };
   const detail = 'expected the value of the address, or none';
   const errors: readonly ErrorDetail[] = [{ pointer: `/data/${name}`, code: 'invalid_value', detail }];
   throw new Problem('validation_failed', 'the body has another value than the address', { errors });

@@ -2,7 +2,7 @@
 import { type Admit, forbiddenProblem } from '../../http/gate.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import type { UpsertAccess } from '../../records/write/upsert.ts';
-import { FIELD_KINDS, keyKindIn } from '../../schema/fields/index.ts';
+import { FIELD_KINDS, type FieldKind, keyKindIn } from '../../schema/fields/index.ts';
 import {
   type Collection,
   type Schema,
@@ -21,13 +21,25 @@ export function expectedFields(collection: Collection): string {
   return names.length === 0 ? `\`${collection.name}\` has no unique field` : `expected ${names.join(' or ')}`;
 }
 
+const kindOf = (field: UniqueField, schema: Schema): FieldKind =>
+  'kind' in field ? keyKindIn(schema, field.collection) : FIELD_KINDS[field.type];
+
 /** The value of the field as JSON has it. Throws `invalid_parameter`. */
 export function valueInPath(field: UniqueField, text: string, schema: Schema): unknown {
-  const kind = 'kind' in field ? keyKindIn(schema, field.collection) : FIELD_KINDS[field.type];
+  const kind = kindOf(field, schema);
   const value = kind.fromQuery(text);
   if (value !== undefined) return value;
   const detail = `expected a value of \`${field.name}\`: ${kind.expected}`;
   throw problemOfError('invalid_parameter', { parameter: 'value', code: 'invalid_value', detail });
+}
+
+/** True of two JSON values that a body stores as the same value of the field. */
+export function isSameValue(field: UniqueField, [one, other]: readonly [unknown, unknown], schema: Schema): boolean {
+  if (one === other) return true;
+  const kind = kindOf(field, schema);
+  const limits = 'kind' in field ? {} : field;
+  const [read, otherRead] = [kind.fromJson(one, limits), kind.fromJson(other, limits)];
+  return !read.error && !otherRead.error && read.value === otherRead.value;
 }
 
 /** Throws `forbidden` where the caller may neither create nor update, and `method_not_allowed` of a table that takes no such write. */

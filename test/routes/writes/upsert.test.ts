@@ -34,6 +34,12 @@ collections:
     fields: { nick: string }
     relations: { user: { kind: belongs_to, collection: users, required: true, unique: true } }
     access: { view: true, create: '@record.user = @request.auth.id', update: '@record.user = @request.auth.id' }
+  amounts:
+    fields:
+      price: { type: decimal, precision: 6, scale: 2, unique: true }
+      tag: { type: string, unique: true, lower: true, max: 4 }
+      at: { type: datetime, unique: true }
+    access: { view: true, create: true, update: true }
   places:
     fields: { number: { type: int, unique: within_shelf, required: true }, name: string }
     relations: { shelf: { kind: belongs_to, collection: shelves, required: true } }
@@ -95,6 +101,29 @@ function suite(service: TestService): void {
     ]);
   });
 
+  test('the value in the body may have another form of the same value', async () => {
+    for (const [field, path, stored, forms] of [
+      ['price', '1.5', '1.50', ['1.5', '1.50', 1.5]],
+      ['tag', 'Ab', 'ab', ['ab', 'AB', 'Ab']],
+      ['at', '2026-01-01T01:00:00%2B01:00', '2026-01-01T00:00:00.000000Z', ['2026-01-01T00:00:00Z']],
+    ] as const)
+      for (const form of forms) {
+        const { body, text } = await put(ann, `amounts/by/${field}/${path}`, { [field]: form });
+        expect(body.data?.[field], text).toBe(stored);
+      }
+    for (const [path, data, code] of [
+      ['price/1.5', { price: '1.51' }, 'invalid_value'],
+      ['price/1.5', { price: '1.501' }, 'invalid_value'],
+      ['price/1.5', { price: null }, 'invalid_value'],
+      ['price/1.555', { price: '1.555' }, 'too_precise'],
+      ['tag/ab', { tag: 'abcde' }, 'invalid_value'],
+      ['tag/abcde', { tag: 'abcde' }, 'too_long'],
+    ] as const) {
+      const pointer = `/data/${path.split('/')[0]} ${code}`;
+      expect(outcomeOf(await put(ann, `amounts/by/${path}`, data))).toEqual([422, 'validation_failed', pointer]);
+    }
+  });
+
   test('a field that finds no one record has no address', async () => {
     for (const field of ['title', 'live', 'nothing', 'id', 'topics', '__proto__']) {
       const answer = await put(ann, at(slug, field), {});
@@ -150,6 +179,11 @@ function suite(service: TestService): void {
   test('a reference and a value within a relation find records', async () => {
     expect((await put(ann, `profiles/by/user/${ann.id}`, { nick: 'a' })).status).toBe(201);
     expect((await put(ann, `profiles/by/user/${ann.id}`, { nick: 'b' })).body.data).toMatchObject({
+      nick: 'b',
+      user: ann.id,
+    });
+    const user = ann.id.toUpperCase();
+    expect((await put(ann, `profiles/by/user/${ann.id}`, { user })).body.data).toMatchObject({
       nick: 'b',
       user: ann.id,
     });
