@@ -49,10 +49,14 @@ class DeletedRecords {
     return list(this.#pages, access, request);
   }
 
-  /** Brings a record back, with the links whose other side still exists. Throws `not_found` and the errors of a create. */
-  async restore(access: AccessContext, id: string): Promise<void> {
+  /**
+   * Brings a record back, with the links whose other side still exists. Throws `not_found` and the errors of a create.
+   * @param tx default: a transaction of its own
+   */
+  async restore(access: AccessContext, id: string, tx?: Transaction): Promise<void> {
     try {
-      await this.#store.transaction((tx) => this.#restoreIn(tx, access, id));
+      if (tx !== undefined) return await this.#restoreIn(tx, access, id);
+      await this.#store.transaction((own) => this.#restoreIn(own, access, id));
     } catch (error) {
       throw toRefusal(error, this.#living);
     }
@@ -75,9 +79,7 @@ class DeletedRecords {
     const rows = scopeOf({ store: this.#livingStore, tenant }).stored(name, 't');
     await tx.run(sql`DELETE FROM ${rows.where(recordKeyOf(this.#living).is('t', id))}`);
     await tx.run(raw('SET LOCAL session_replication_role = origin'));
-    await this.#restoreIn(tx, access, id).catch((error: unknown) => {
-      throw toRefusal(error, this.#living);
-    });
+    await this.restore(access, id, tx);
   }
 
   async #restoreIn(tx: Transaction, access: AccessContext, id: string): Promise<void> {

@@ -1,5 +1,5 @@
 /** Reads one record. Hidden and missing records are indistinguishable. */
-import type { Cells } from '../database/contract.ts';
+import type { Cells, Transaction } from '../database/contract.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import type { Relation } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
@@ -16,6 +16,8 @@ import { VERSION_WIDTH, versionColumn } from './versions.ts';
 export interface ReadRequest {
   readonly id: string;
   readonly relations: readonly Relation[];
+  /** Default: read outside any transaction. */
+  readonly tx?: Transaction | undefined;
 }
 export interface RecordAnswer {
   /** The text of the record. */
@@ -27,8 +29,10 @@ export interface RecordAnswer {
 /** The answer to a write: only the id where the caller may not read the written record. */
 export type WrittenAnswer = { readonly id: string } & Partial<RecordAnswer>;
 
-export async function read(store: Store, caller: AccessContext, { id, relations }: ReadRequest): Promise<RecordAnswer> {
-  const reading = await inTenantOf<Reading>({ store, q: store.readerFor(caller), access: caller }, id, 'read');
+export async function read(store: Store, caller: AccessContext, request: ReadRequest): Promise<RecordAnswer> {
+  const { id, relations, tx } = request;
+  const asked: Reading = { store, q: tx ?? store.readerFor(caller), access: caller };
+  const reading = await inTenantOf(asked, id, 'read');
   const { access } = reading;
   const { name: collection } = access.collection;
   const view = new RecordView(store, access, { collection, tenant: reading.tenant });

@@ -27,13 +27,14 @@ collections:
       title: { type: string, required: true, search: true }
       code: { type: string, unique: true }
       secret: { type: string, access: { read: '@record.owner = @request.auth.id' } }
+      locked: { type: bool, required: true, default: false }
     relations:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
       folder: { kind: belongs_to, collection: folders, on_delete: cascade }
       tags: { kind: many_to_many, collection: tags }
       comments: { kind: has_many, collection: comments, via: note }
     access:
-      view: true
+      view: '@record.locked = false or @record.owner = @request.auth.id'
       create: true
       update: '@record.owner = @request.auth.id'
       delete: '@record.owner = @request.auth.id'
@@ -199,6 +200,40 @@ describeRoutes(
       const id = await make('tags', { label: 'hard' });
       await remove(id, 'tags');
       expect((await ann.client.post(`/api/tags/${id}/restore`)).status).toBe(404);
+    });
+
+    test('an idempotency key restores once and answers again, and keeps no error', async () => {
+      const id = await make('notes', { title: 'once', secret: 'mine' });
+      const restore = (key: string) =>
+        ann.client.post(`/api/notes/${id}/restore`, undefined, { 'Idempotency-Key': key });
+      expect((await restore('a')).status).toBe(404);
+      await remove(id);
+      const first = await restore('a');
+      expect([first.status, first.body.data]).toMatchObject([200, { id, title: 'once', secret: 'mine' }]);
+      expect((await ann.client.patch(`/api/notes/${id}`, { data: { title: 'later' } })).status).toBe(200);
+      const again = await restore('a');
+      expect([again.status, again.text, again.headers.get('etag')]).toEqual([
+        200,
+        first.text,
+        first.headers.get('etag'),
+      ]);
+      expect((await restore('b')).status).toBe(404);
+      await remove(id);
+      expect((await restore('a')).body).toEqual({ data: { id } });
+      expect(idsOf(await deleted(ann))).toContain(id);
+      const raced = await Promise.all([1, 2, 3].map(() => restore('c')));
+      expect(raced.map(({ status, text }) => [status, text])).toEqual(raced.map(() => [200, raced[0]!.text]));
+      expect(raced[0]!.body.data).toMatchObject({ id, title: 'later' });
+      const { status, body } = await restore('two words');
+      expect([status, body.code, body.errors[0].parameter]).toEqual([400, 'invalid_parameter', 'Idempotency-Key']);
+    });
+
+    test('a caller who may not read the restored record gets its id under a key, too', async () => {
+      const id = await make('notes', { title: 'hidden from its keeper', locked: true });
+      await remove(id);
+      const restore = () => kim.client.post(`/api/notes/${id}/restore`, undefined, { 'Idempotency-Key': 'hidden' });
+      expect((await restore()).body).toEqual({ data: { id } });
+      expect((await restore()).body).toEqual({ data: { id } });
     });
 
     test('a key restores only what its limit lets it create', async () => {
