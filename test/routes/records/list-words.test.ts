@@ -150,6 +150,17 @@ describeRoutes(
       expect((await list([...words, ['cursor', next]], bob)).body.code).toBe('invalid_cursor');
     });
 
+    test.each([
+      ['fields=id', 5],
+      ['sort=title', 5],
+      ['filter=score%20>%200', 3],
+      ['filter=score%20>%20$s&param.s=3', 1],
+      ['cursor=', 5],
+    ])('Prefer: count=exact counts beside %s', async (words, total) => {
+      const { body, headers } = await ann.client.get(`/api/posts?limit=1&${words}`, { Prefer: 'count=exact' });
+      expect([body.page.total, headers.get('preference-applied')]).toEqual([total, 'count=exact']);
+    });
+
     test('the count of the word replaces that of Prefer', async () => {
       const counted = await ann.client.get('/api/posts?limit=1&count=none', { Prefer: 'count=exact' });
       expect([counted.body.page.total, counted.headers.get('preference-applied')]).toEqual([undefined, null]);

@@ -36,7 +36,8 @@ export function queryOfWords({ pairs, schema, collection, errors }: QueriedList)
   const filter = reader.filter((given) => given.ofTexts());
   const sort = reader.sort();
   const members = reader.members();
-  const count = reader.oneOf('count', ['none', 'exact', 'estimated']);
+  // Undefined where no word counts, so that `Prefer` may.
+  const count = body.count === undefined ? undefined : reader.oneOf('count', ['none', 'exact', 'estimated']);
   const after = body.cursor === '' ? undefined : (body.cursor as string | undefined);
   if (after !== undefined && pairs.some(({ key }) => key === 'offset'))
     reading.add(['cursor'], 'invalid_parameter', 'a cursor and an offset; expected one of them');
