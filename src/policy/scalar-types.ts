@@ -16,12 +16,14 @@ import {
   parseKeyText,
   parseString,
   parseTime,
+  parseUnrounded,
   parseUuid,
   readBytes,
   readDecimal,
   readFloat,
   readInt53,
   readPoint,
+  readUnrounded,
   type Scalar,
 } from './values.ts';
 
@@ -287,6 +289,16 @@ export type ValueType = ScalarType | IdType;
 export const isTo = (type: ValueType): type is IdType => typeof type === 'object';
 
 export const scalarOf = (type: ValueType): ScalarKind => (isTo(type) ? KEYS[type.key ?? 'uuid'] : SCALARS[type]);
+
+/** Floats that compare with ints by value. */
+const BESIDE_INTS: ScalarKind = { ...SCALARS.float, readText: parseUnrounded, readJson: readUnrounded };
+interface ReadOperand {
+  readonly type: ValueType;
+  readonly meetsInt?: true;
+}
+/** Reads the values of an operand of a request. */
+export const readerOf = ({ type, meetsInt }: ReadOperand): ScalarKind => (meetsInt ? BESIDE_INTS : scalarOf(type));
+
 /** An id beside a string that may not be one is compared as text. */
 export const areOfOneForm = (left: ValueType, right: ValueType): boolean =>
   isTo(left) === isTo(right) || scalarOf(left).sqlType === scalarOf(right).sqlType;

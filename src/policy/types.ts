@@ -260,6 +260,8 @@ export interface RequestOperand {
   /** A fact has the networks of its test, apart by spaces, or the zone of its hour. */
   readonly detail?: string;
   readonly type: ValueType;
+  /** A float of a filter that is compared with an int, so that rounding must not make it one. */
+  readonly meetsInt?: true;
   readonly list: boolean;
   readonly nullable: boolean;
   readonly span: Span;

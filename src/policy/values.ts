@@ -42,6 +42,12 @@ export function parseFloatText(text: string): number | undefined {
   return Number.isFinite(value) ? withoutNegativeZero(value) : undefined;
 }
 
+/** Takes a number that compares with every int as its double does: unless rounding makes an int of it, it lies between the same ints. */
+export function parseUnrounded(text: string): number | undefined {
+  const value = parseFloatText(text);
+  return Number.isSafeInteger(value) && plainNumeral(text) !== String(value) ? undefined : value;
+}
+
 export function parseBool(text: string): boolean | undefined {
   if (text === 'true') return true;
   return text === 'false' ? false : undefined;
@@ -329,6 +335,9 @@ export function readFloat(value: unknown): number | undefined {
   const number = value instanceof InexactNumeral ? Number(value.text) : value;
   return typeof number === 'number' && Number.isFinite(number) ? withoutNegativeZero(number) : undefined;
 }
+
+export const readUnrounded = (value: unknown): number | undefined =>
+  value instanceof InexactNumeral ? parseUnrounded(value.text) : readFloat(value);
 
 /** `{ lat, lng }` in degrees → `(lng,lat)`. */
 export function readPoint(value: unknown): string | undefined {

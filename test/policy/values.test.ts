@@ -13,6 +13,7 @@ import {
   parseInt53,
   parseInt64,
   parseTime,
+  parseUnrounded,
   parseUuid,
   plainNumeral,
   rankNumerals,
@@ -54,6 +55,13 @@ describe('the readers of request values', () => {
     expect(
       ['1e400', '.5', '5.', 'NaN', 'Infinity', '01', '1_0', ''].filter((t) => parseFloatText(t) !== undefined),
     ).toEqual([]);
+  });
+
+  it('the reader of numbers beside ints takes no fraction that rounding makes an int', () => {
+    const taken = ['1.5', '3.0', '-0.0', '30e-1', '0.10000000000000000001', '9007199254740993', '9007199254740992.5'];
+    expect(taken.map(parseUnrounded)).toEqual([1.5, 3, 0, 3, 0.1, 9007199254740992, 9007199254740992]);
+    const refused = ['9007199254740991.4', '0.99999999999999999999', '-1.00000000000000000001', '1e-400', 'x', '1e400'];
+    expect(refused.filter((text) => parseUnrounded(text) !== undefined)).toEqual([]);
   });
 
   it('the readers take bools and ids', () => {

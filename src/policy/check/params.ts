@@ -21,8 +21,8 @@ export function paramOf({ name, span }: ParamOperand, place: CheckerPlace): Quer
 
 /** Reads the param for a comparison with type `against`. Numbers compare by value, so it need not be an int. */
 export function readAs({ source, name, span }: QueryName, against: ValueType, list: boolean): RequestOperand {
-  const type = source === 'param' && isWhole(against) ? 'float' : against;
-  return { kind: 'request', source, name, type, list, nullable: true, span };
+  const operand = { kind: 'request', source, name, type: against, list, nullable: true, span } as const;
+  return source === 'param' && isWhole(against) ? { ...operand, type: 'float', meetsInt: true } : operand;
 }
 
 export function readAsGiven(param: QueryName): RequestOperand {

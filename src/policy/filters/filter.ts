@@ -25,7 +25,7 @@ import type { Values } from '../emit/value-places.ts';
 import { lookUpsIn } from '../hoisting.ts';
 import { bind } from '../lower/specialise.ts';
 import { equal, OPERATORS } from '../operators.ts';
-import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
+import { describeType, isNumeric, readerOf } from '../scalar-types.ts';
 import {
   type CallerKind,
   type Catalog,
@@ -217,7 +217,7 @@ export class Filter {
     const read: Record<string, unknown> = { ...this.#params };
     for (const { operand } of this.#plan.plan.slots) {
       if (!('source' in operand) || operand.source !== 'param' || !Object.hasOwn(read, operand.name)) continue;
-      const { readText } = scalarOf(operand.type);
+      const { readText } = readerOf(operand);
       const typed = (given: unknown): unknown => (typeof given === 'string' ? (readText(given) ?? given) : given);
       const given = read[operand.name];
       // A list of one element is a text of the query string too
@@ -437,17 +437,19 @@ function unservedOf(cond: Condition, indexed: ReadonlySet<string>): readonly Com
 const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>
   OPERATORS[op].sides === 'search' ? undefined : [left, right].find((side) => side.kind === 'column');
 
-function fitsPlace(value: unknown, { type, list }: RequestOperand): boolean {
+function fitsPlace(value: unknown, place: RequestOperand): boolean {
+  const { readJson } = readerOf(place);
   if (value === null) return true;
-  if (!list) return scalarOf(type).readJson(value) !== undefined;
+  if (!place.list) return readJson(value) !== undefined;
   return (
     Array.isArray(value) &&
     value.length <= LIMITS.elements &&
-    value.every((element) => element === null || scalarOf(type).readJson(element) !== undefined)
+    value.every((element) => element === null || readJson(element) !== undefined)
   );
 }
 
-function expectedAt({ type, list }: RequestOperand): string {
-  const what = isNumeric(type) ? 'number' : describeType(type);
+function expectedAt({ type, meetsInt, list }: RequestOperand): string {
+  const number = meetsInt ? 'int, or a number whose fraction a double holds' : 'number';
+  const what = isNumeric(type) ? number : describeType(type);
   return list ? `expected a list of at most ${LIMITS.elements} elements of the type ${what}` : `expected ${what}`;
 }

@@ -9,7 +9,7 @@ import { successorOf } from '../collation.ts';
 import { isBlankNeedle } from '../fold.ts';
 import { OPERATORS } from '../operators.ts';
 import { factReaderOf } from '../request/request-facts.ts';
-import { type ScalarKind, scalarOf } from '../scalar-types.ts';
+import { readerOf, type ScalarKind } from '../scalar-types.ts';
 import { listElements } from '../scalars/list-values.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../scalars/numerals.ts';
 import type {
@@ -190,6 +190,7 @@ class Planner {
             operand.detail,
             operand.type,
             operand.list,
+            operand.meetsInt,
             ...(use === undefined ? [] : [use]),
           ],
     );
@@ -201,7 +202,7 @@ class Planner {
     this.slots.push({
       operand,
       ...(isFact && { fact: factReaderOf(operand) }),
-      scalar: scalarOf(operand.type),
+      scalar: readerOf(operand),
       isRecord,
       meetsColumn: false,
       isPrefix: false,

@@ -195,6 +195,13 @@ describeRoutes(
       ]);
     });
 
+    test('a list of ints does not contain a number that rounding makes an int', async () => {
+      const raw = '{"filter":"scores contains $n","params":{"n":0.99999999999999999999}}';
+      const headers = { 'Content-Type': 'application/json' };
+      const { status, body } = await ann.client.send('POST', '/api/notes/query', { raw, headers });
+      expect([status, body.errors[0].pointer]).toEqual([422, '/params/n']);
+    });
+
     test('json is read back as it was written, and is compared by nobody', async () => {
       const things = (data: object) => ann.client.post('/api/things', { data });
       const values = [0, false, '', 'a\u2028"', [], {}, [null, { 'ä\n': [1.5, -0.1, 1e300] }], 5e-324];

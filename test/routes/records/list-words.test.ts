@@ -187,6 +187,14 @@ describeRoutes(
         ],
         [422, 'validation_failed', ['param.s']],
       ],
+      [
+        'a fraction that rounding takes away, beside an int',
+        [
+          ['filter', 'score = $s'],
+          ['param.s', '9007199254740991.4'],
+        ],
+        [422, 'validation_failed', ['param.s']],
+      ],
       ['a param whose name has a slash', [['param.a/b', 'x']], [422, 'validation_failed', ['param.a/b']]],
       ['a param without a filter', [['param.s', 'x']], [422, 'validation_failed', ['param.s']]],
       [

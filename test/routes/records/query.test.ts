@@ -127,6 +127,33 @@ describeRoutes(
         expect(outcomeOf(await query({ filter, params }))).toEqual([422, 'validation_failed', ...expected]);
       });
 
+      test.each([
+        ['score = $n', '9007199254740991.4'],
+        ['score < $n', '-0.99999999999999999999'],
+        ['score != $n', '1e-400'],
+        ['score in $n', '[-2, 2.00000000000000000001]'],
+        ['count(comments) >= $n', '1.00000000000000000001'],
+        ['$n = 3', '3.00000000000000000001'],
+        ['rating = $n and score = $n', '3.00000000000000000001'],
+      ])('%s with %s is refused, as a double is an int', async (filter, numeral) => {
+        const raw = `{"filter":"${filter}","params":{"n":${numeral}}}`;
+        const headers = { 'Content-Type': 'application/json' };
+        const answer = await ann.client.send('POST', '/api/posts/query', { raw, headers });
+        expect(outcomeOf(answer)).toEqual([422, 'validation_failed', '/params/n invalid_param']);
+      });
+
+      test.each([
+        ['score > $n', '-2.10000000000000000001', ['a', 'b', 'c d']],
+        ['score < $n', '9007199254740993', ['a', 'b', 'c d']],
+        ['score = $n', '30.00000000000000000000e-1', ['a', 'c d']],
+        ['rating < $n', '1.00000000000000000001e299', ['a']],
+      ])('%s with %s lies between the same numbers as its double', async (filter, numeral, expected) => {
+        const raw = `{"filter":"${filter}","params":{"n":${numeral}}}`;
+        const headers = { 'Content-Type': 'application/json' };
+        const { body } = await ann.client.send('POST', '/api/posts/query', { raw, headers });
+        expect(body.data.map(({ title }: Record) => title)).toEqual(expected);
+      });
+
       test('params without a filter are rejected', async () => {
         expect(outcomeOf(await query({ params: { a: 1 } }))).toEqual([
           422,
