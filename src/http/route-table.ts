@@ -54,7 +54,9 @@ export class RouteTable {
     // `/api/auth/login` is not the record `login` of a collection `auth`, and no collection begins with `_`.
     const isReserved = segments[2]?.startsWith('_') || RESERVED_COLLECTIONS.includes(segments[2] ?? '');
     const matching: TableEntry[] = [];
-    for (const entry of this.#entries.get(segments.length) ?? []) {
+    // The router would take bytes that are not UTF-8 as the text of their encoding, which names another record.
+    const entries = isDecodable(path) ? this.#entries.get(segments.length) : undefined;
+    for (const entry of entries ?? []) {
       // `query` in `/api/posts/query` is not the id of a record, for any method.
       if (matching[0]?.endsInWord && !entry.endsInWord) break;
       if (isReserved && entry.namesCollection) continue;
@@ -75,11 +77,17 @@ export class RouteTable {
 
   /** A path is taken in any spelling: `/%61pi` and `/API` do not belong to the front end either. */
   #isTaken(firstSegment: string): boolean {
-    try {
-      return this.#taken.has(decodeURIComponent(firstSegment).toLowerCase());
-    } catch {
-      return true;
-    }
+    return !isDecodable(firstSegment) || this.#taken.has(decodeURIComponent(firstSegment).toLowerCase());
+  }
+}
+
+function isDecodable(encoded: string): boolean {
+  if (!encoded.includes('%')) return true;
+  try {
+    decodeURIComponent(encoded);
+    return true;
+  } catch {
+    return false;
   }
 }
 

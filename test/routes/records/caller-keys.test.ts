@@ -104,6 +104,17 @@ describeOnBoth(
       await ann.client.delete(at('shops', 'secret'));
     });
 
+    test('bytes of an address that are not UTF-8 are no id, not the text of their encoding', async () => {
+      for (const id of ['%ff', 'a%E2%82']) {
+        expect((await ann.client.post('/api/shops', { data: { id, twin: 'x' } })).status).toBe(201);
+        const path = `/api/shops/${id}`;
+        const answers = [ann.client.get(path), ann.client.patch(path, { data: {} }), ann.client.delete(path)];
+        for (const { status, body } of await Promise.all(answers))
+          expect([status, body.code], path).toEqual([404, 'not_found']);
+        expect((await ann.client.delete(at('shops', id))).status).toBe(204);
+      }
+    });
+
     test('a number is an id, and text that is not one identifies nothing', async () => {
       for (const id of [7, -3, 0, 9007199254740991]) {
         const { status, body, text } = await ann.client.post('/api/orders', { data: { id, number: id, shop: 'a/b' } });

@@ -124,6 +124,14 @@ function suite(service: TestService): void {
     }
   });
 
+  test('a value that is not UTF-8 has no address, and makes no record', async () => {
+    for (const value of ['%ff', '%', '%E2%82']) {
+      expect(outcomeOf(await put(ann, `pages/by/slug/${value}`, {}))).toEqual([404, 'not_found']);
+      const filter = `/api/pages?slug=${encodeURIComponent(value)}`;
+      expect((await ann.client.get(filter)).body.data).toEqual([]);
+    }
+  });
+
   test('a field that finds no one record has no address', async () => {
     for (const field of ['title', 'live', 'nothing', 'id', 'topics', '__proto__']) {
       const answer = await put(ann, at(slug, field), {});
