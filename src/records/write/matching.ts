@@ -35,8 +35,8 @@ export interface MatchedWrites {
 
 interface RefusedRecord {
   readonly id: string;
-  /** The message of the rule that denies it, of the record or of a field, or the standard one. */
-  readonly reason: string;
+  /** `forbidden`, by the rule of the record, or with the errors of its fields. */
+  readonly refusal: Refusal;
 }
 
 /** @param end the last statements of the transaction; it throws to undo all writes */
@@ -92,7 +92,7 @@ class MatchingRun {
       const refusal = await this.#refusalOf(id);
       if (refusal === undefined) changed++;
       // A record that the caller may list and not read is not named.
-      else if (refusal.code === 'forbidden') refused.push({ id, reason: refusal.errors[0]?.detail ?? refusal.message });
+      else if (refusal.code === 'forbidden') refused.push({ id, refusal });
     }
     const isRefused = changed < ids.length && !this.#write.skipsRefused;
     return { matched: ids.length, changed, refused: isRefused ? refused : [], isRefused };

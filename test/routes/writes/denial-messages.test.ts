@@ -154,7 +154,7 @@ describeRoutesOnOne(
       expect(await ofFilter('update', 'title = "f"', { title: 'a' }, author)).toEqual([403, [error(id, STANDARD)]]);
       expect(await ofFilter('update', 'title = "g"', { slug: 'a' }, author)).toEqual([
         403,
-        [error(ofAuthor, 'the address of a post is fixed')],
+        [{ ...error(ofAuthor, 'the address of a post is fixed'), pointer: '/data/slug' }],
       ]);
     });
   },

@@ -21,6 +21,7 @@ collections:
       round: { type: int, required: true }
       done: { type: bool, required: true, default: false }
       level: { type: int, required: true, default: 1, access: { write: '@next.level < 5' } }
+      rank: { type: int, access: { write: '@next.rank < 5' } }
       shown: { type: bool, required: true, default: true }
       listed: { type: bool, required: true, default: true }
       secret: { type: string, access: { read: '@record.owner = @request.auth.id' } }
@@ -91,6 +92,22 @@ function suite(service: TestService): void {
     expect(outcomeOf(await remove(ann))).toEqual([403, 'forbidden', '/filter forbidden', '/filter forbidden']);
   });
 
+  test('a field that may not be written is named, with the record that the caller may read', async () => {
+    const own = [await make(ann), await make(ann)];
+    const answer = await update(ann, { level: 9, rank: 9, title: 'new' });
+    expect(outcomeOf(answer)).toEqual([
+      403,
+      'forbidden',
+      ...own.flatMap(() => ['/data/level forbidden', '/data/rank forbidden']),
+    ]);
+    expect(answer.body.errors.map(({ record }: { record: string }) => record)).toEqual(own.flatMap((id) => [id, id]));
+    const unread = [await make(bob), await make(bob, { shown: false })];
+    const ofBoth = await update(ann, { level: 9, title: 'new' });
+    expect(outcomeOf(ofBoth).slice(2)).toEqual(['/data/level forbidden', '/data/level forbidden', '/filter forbidden']);
+    expect(ofBoth.text).not.toContain(unread[1]);
+    expect(await titles(bob)).toEqual(['a task', 'a task', 'a task', 'a task']);
+  });
+
   test('refused records are skipped where the request says so', async () => {
     const own = await make(ann);
     for (const data of [{}, { shown: false }, { listed: false }]) await make(bob, data);
@@ -119,12 +136,6 @@ function suite(service: TestService): void {
       409,
       'unique_violation',
       '/data/code unique_violation',
-    ]);
-    expect(outcomeOf(await update(ann, { level: 9, title: 'new' }))).toEqual([
-      403,
-      'forbidden',
-      '/filter forbidden',
-      '/filter forbidden',
     ]);
     const [first] = (await ann.client.post('/api/tasks/query', inRound())).body.data;
     await update(ann, { done: true });

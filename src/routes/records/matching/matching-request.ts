@@ -75,14 +75,11 @@ const toKeep = (answer: Answer): AnswerToKeep => ({ answer, outline: answer, rec
 function answerOf({ matched, changed, refused, isRefused }: MatchedWrites, collection: Collection): Answer {
   if (isRefused) {
     const errors: ErrorDetail[] = [];
-    for (const { id, reason } of refused) {
+    for (const { id, refusal } of refused) {
       const record = JSON.parse(keyKindOf(collection).toJson(id)) as string | number;
-      addError(errors, {
-        pointer: '/filter',
-        code: 'forbidden',
-        detail: reason,
-        record,
-      });
+      const ofFilter = { pointer: '/filter', code: refusal.code, detail: refusal.message };
+      for (const error of refusal.errors.length > 0 ? refusal.errors : [ofFilter])
+        addError(errors, { ...error, record });
     }
     const detail =
       'the access rules do not allow this for all records; `skip_refused` leaves out those that they refuse';
