@@ -149,15 +149,18 @@ export interface Violated {
   readonly columns: readonly string[];
 }
 
+/** `too_long`: a value does not fit into the entry of an index. */
+type Violation = 'unique' | 'exclusion' | 'foreign_key' | 'check' | 'raised' | 'too_long';
 /** `time_limit`: the statement took longer than its caller allows. */
-type StoreErrorKind = 'unique' | 'exclusion' | 'foreign_key' | 'check' | 'raised' | 'unavailable' | 'time_limit';
+type StoreErrorKind = Violation | 'unavailable' | 'time_limit';
 
 /** A constraint was violated, or the database cannot be reached: `to-store-error.ts` maps SQLSTATE. */
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;
   readonly violated: Violated | undefined;
   constructor(kind: StoreErrorKind, cause?: unknown, violated?: Violated) {
-    const details = violated?.constraint ?? (cause instanceof Error ? cause.message : '');
+    const reason = cause instanceof Error ? cause.message : '';
+    const details = kind === 'too_long' ? reason : (violated?.constraint ?? reason);
     const message = kind === 'unavailable' ? 'the database cannot be reached' : kind;
     super(`${message}${details === '' ? '' : ` (${details})`}`, { cause });
     this.name = 'StoreError';

@@ -12,8 +12,8 @@ const KINDS: Readonly<Record<string, StoreError['kind']>> = {
   23514: 'check',
   P0001: 'raised',
   23503: 'foreign_key',
-  // PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
-  23001: 'foreign_key',
+  23001: 'foreign_key', // PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
+  54000: 'too_long',
   [QUERY_CANCELED]: 'unavailable',
   [LOCK_NOT_AVAILABLE]: 'unavailable',
 };
@@ -54,10 +54,7 @@ export function throwStoreError(error: unknown): never {
   throw toStoreError(error);
 }
 
-/**
- * The detail reads `Key (team_id, slug)=(…) already exists.`; the values, which may hold anything,
- * come after the columns. The detail of a check is the whole row.
- */
+/** The detail reads `Key (team_id, slug)=(…) already exists.`: values may hold anything, after the columns. That of a check is the row. */
 function violatedBy({ constraint = '', detail = '' }: ServerError, kind: StoreError['kind']): Violated {
   const list = detail.slice(detail.indexOf('(') + 1);
   const end = kind === 'check' ? -1 : list.indexOf(')=(');

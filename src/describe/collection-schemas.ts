@@ -2,7 +2,7 @@
 import { isText } from '../policy/scalar-types.ts';
 import { isToMany } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
-import { FIELD_KINDS } from '../schema/fields/index.ts';
+import { FIELD_KINDS, newIdSchema } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../schema/model/filter-keys.ts';
 import { uniqueColumns, uniqueIndexes } from '../schema/model/indexes.ts';
 import { countName } from '../schema/model/list-parameters.ts';
@@ -255,7 +255,7 @@ function createSchema(collection: Collection, schema: Schema): Json {
   // The name of a file is that of the part, unless `data` gives another.
   const isGiven = (name: string): boolean => collection.kind === 'files' && name === 'name';
   const required = writables.filter(({ name, required }) => required && !isGiven(name)).map(({ name }) => name);
-  const own = madeBy(collection) === 'caller' ? [['id', idSchemaIn(schema, collection.name)] as const] : [];
+  const own = madeBy(collection) === 'caller' ? [['id', newIdSchema(collection) as Json] as const] : [];
   const described = writables.map((writable) => {
     const property = { ...withDefault(writable, schema), ...guardMark(writable, collection, 'create') };
     return [writable.name, property] as const;

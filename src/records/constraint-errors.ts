@@ -3,9 +3,10 @@ import { StoreError, type Violated } from '../database/contract.ts';
 import { isDenied, isUnheld } from '../database/to-store-error.ts';
 import type { ErrorDetail } from '../problem.ts';
 import { forbidden, invalid, Refusal, type RefusalCode } from '../refusal.ts';
-import { isExclusion, uniqueIndexes } from '../schema/model/indexes.ts';
+import { columnsInOrder, isExclusion, uniqueIndexes } from '../schema/model/indexes.ts';
 import type { Collection, Field, NoOverlap, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
+import { INDEX_ENTRY_BYTES } from '../schema/rules/field-rules.ts';
 import { type Place, type Sql, sql } from '../sql.ts';
 import { type Reading, type Requested, readable } from './access-context.ts';
 import { recordKeyOf } from './record-key.ts';
@@ -70,6 +71,7 @@ export function toRefusal(error: unknown, collection: Collection): unknown {
       ? referredTo(collection, error.violated)
       : lostReference(collection, error.violated);
   if (error.kind === 'check') return checkViolation(collection, error.violated);
+  if (isTooLong(error)) return tooLong(pointerOfIndex(collection, error.violated));
   return ownersRefusal(error, collection);
 }
 
@@ -100,6 +102,9 @@ function unheld(collection: Collection, error: Error & { readonly column?: strin
 /** Another record has a value that must be unique. */
 export const isTaken = (error: unknown): boolean =>
   error instanceof StoreError && (error.kind === 'unique' || error.kind === 'exclusion');
+
+/** A value does not fit into the entry of an index. */
+export const isTooLong = (error: unknown): boolean => error instanceof StoreError && error.kind === 'too_long';
 
 const BY_PRECEDENCE: readonly RefusalCode[] = [
   'transition_refused',
@@ -194,6 +199,19 @@ function checkViolation(collection: Collection, violated: Violated | undefined):
   return invalid([{ pointer: name === undefined ? '/data' : `/data/${name}`, code: 'check_violation', detail }]);
 }
 
+/** The value does not fit into the entry of an index, alone or beside the other values there. */
+export function tooLong(pointer: string): Refusal {
+  const detail = `too long for an index of the database, of which an entry has at most ${INDEX_ENTRY_BYTES} bytes`;
+  return invalid([{ pointer, code: 'too_long', detail }]);
+}
+
+/** An index of a partition has a name of its own, and PostgreSQL names none for an entry that is longer than a page. */
+function pointerOfIndex(collection: Collection, violated: Violated | undefined): string {
+  const named = violatedMember(collection, violated, 'key') ?? violatedMember(collection, violated, 'idx');
+  const name = named ?? (isOfKey(collection, violated) ? 'id' : undefined);
+  return name === undefined ? '/data' : `/data/${name}`;
+}
+
 /**
  * Our constraints are named by their columns (tables.ts). A shard appends to the name; a partition
  * makes one of its own, and then the reported columns decide.
@@ -222,11 +240,17 @@ const memberOfColumn = ({ fields, relations }: Collection, column: string | unde
   [...fields.values(), ...relations.values()].find((member) => 'column' in member && member.column === column)?.name;
 
 /** PostgreSQL names a CHECK of one column like ours. */
-type Suffix = 'key' | 'fkey' | 'check';
+type Suffix = 'key' | 'fkey' | 'check' | 'idx';
 
 function constraintsOf(collection: Collection, member: Field | Relation, suffix: Suffix): readonly string[] {
-  if ('column' in member) return [constraintName(collection.table, [member.column], suffix)];
-  return member.kind === 'many_to_many' ? [constraintName(member.linkTable, [member.targetColumn], suffix)] : [];
+  if ('column' in member) {
+    const columns = [[member.column], ...(suffix === 'idx' ? [columnsInOrder(collection, member.column)] : [])];
+    return columns.map((each) => constraintName(collection.table, each, suffix));
+  }
+  if (member.kind !== 'many_to_many') return [];
+  const { linkTable, sourceColumn, targetColumn } = member;
+  if (suffix !== 'idx') return [constraintName(linkTable, [targetColumn], suffix)];
+  return [constraintName(linkTable, [], 'pkey'), constraintName(linkTable, [targetColumn, sourceColumn], suffix)];
 }
 
 /** @param references in words: those that the caller may read */

@@ -7,7 +7,7 @@ import { forbidden, invalid, Refusal } from '../../refusal.ts';
 import type { BelongsTo, HasOne } from '../../schema/model/model.ts';
 import { ident, sql } from '../../sql.ts';
 import { type Reading, readableReference } from '../access-context.ts';
-import { firstOf, isTaken, ownersRefusal } from '../constraint-errors.ts';
+import { firstOf, isTaken, isTooLong, ownersRefusal, tooLong } from '../constraint-errors.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
 import { columnValueOf, forbiddenMembers, type HasOneSetting } from '../write/input.ts';
@@ -63,6 +63,7 @@ export async function writePartners(reading: Reading, { id, changes, deferred }:
     } catch (error) {
       // Another write has taken the place meanwhile; the transaction cannot go on.
       if (isTaken(error)) throw firstOf([...deferred, heldByHidden(change.pointer)]);
+      if (isTooLong(error)) throw tooLong(change.pointer);
       throw ownersRefusal(error, reading.store.shape(change.relation.collection).collection);
     }
   }

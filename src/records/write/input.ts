@@ -15,7 +15,7 @@ import {
   UNSHOWN_ERROR,
 } from '../../problem.ts';
 import { DENIED, Refusal } from '../../refusal.ts';
-import { FIELD_KINDS, keyKindIn } from '../../schema/fields/index.ts';
+import { FIELD_KINDS, keyKindIn, readNewId } from '../../schema/fields/index.ts';
 import { idOfValues } from '../../schema/model/composite-key.ts';
 import {
   type BelongsTo,
@@ -176,8 +176,10 @@ class InputReader implements Input {
   }
 
   #readOwnId(value: unknown, pointer: string): void {
-    this.id = value === null ? undefined : this.#readId(this.#collection.name, value, pointer)?.id;
-    if (value === null) this.report(pointer, 'required', '`id` must have a value');
+    const read = value === null ? undefined : readNewId(this.#collection, value);
+    if (read?.error) this.report(pointer, read.error.code, read.error.detail);
+    else if (read !== undefined) this.id = String(read.value);
+    else this.report(pointer, 'required', '`id` must have a value');
     if (this.id !== undefined && RESERVED_IDS.includes(this.id))
       this.report(
         pointer,

@@ -5,7 +5,7 @@ import { forbidden, invalid, notFound } from '../../refusal.ts';
 import { type Relation, tenantKeyOf } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
-import { firstOf, isTaken, toRefusal, unreadableReferences } from '../constraint-errors.ts';
+import { firstOf, isTaken, isTooLong, toRefusal, unreadableReferences } from '../constraint-errors.ts';
 import type { WrittenAnswer } from '../read.ts';
 import { ALWAYS } from '../record-shape.ts';
 import { partnerChangeOf, stuckHolders, writePartners } from '../relations/has-one.ts';
@@ -140,8 +140,8 @@ async function updateLocked(reading: Reading, tx: Transaction, change: GuardedCh
   const deferred = change.ifVersion?.includes(version) === false ? [changedSince()] : [];
   const stuck = writing.partners.length > 0 ? await stuckHolders(reading, id, writing.partners) : [];
   const isWritten = await locked.write(reading, writing, isRolesAlone ? ALWAYS : undefined).catch((error: unknown) => {
-    // A taken value ends the transaction; the errors that precede it need no further statement.
-    if (isTaken(error) && input.roles) rolesAfter(reading, rolesBefore, input.roles);
+    // A taken value ends the transaction, as a too long one does; the errors that precede it need no further statement.
+    if ((isTaken(error) || isTooLong(error)) && input.roles) rolesAfter(reading, rolesBefore, input.roles);
     throw isTaken(error) ? (firstOf([...stuck, ...deferred]) ?? error) : error;
   });
   if (!isWritten) {

@@ -1,7 +1,7 @@
 import { KEYS, type KeyKind } from '../../policy/scalar-types.ts';
 import { type CatalogCollection, keyOf } from '../../policy/types.ts';
 import { int } from './int.ts';
-import { asInPolicies, cast, type FieldKind, reject } from './kind.ts';
+import { asInPolicies, cast, type FieldKind, type JsonSchema, type Read, reject } from './kind.ts';
 import { string } from './string.ts';
 
 type OwnPart = Pick<
@@ -48,6 +48,26 @@ const KEY_KINDS: Readonly<Record<KeyKind, FieldKind>> = {
     jsonSchema: () => ({ type: 'string', minLength: 1 }),
   }),
 };
+
+/**
+ * Bytes of an id that a caller makes. It fits into an address, into each index, and twice into that of a reference or
+ * of a link.
+ */
+const MOST_ID_BYTES = 1024;
+
+/** The id of a record that its creator makes. */
+export function readNewId(collection: HasKey, value: unknown): Read {
+  const read = keyKindOf(collection).fromJson(value, {});
+  if (read.error || typeof read.value !== 'string') return read;
+  const { length } = new TextEncoder().encode(read.value);
+  return length > MOST_ID_BYTES ? reject('too_long', `expected ${MOST_ID_BYTES} bytes or less`) : read;
+}
+
+/** The same as JSON Schema, which counts characters. */
+export function newIdSchema(collection: HasKey): JsonSchema {
+  const schema = keyKindOf(collection).jsonSchema({});
+  return keyOf(collection).kind === 'string' ? { ...schema, maxLength: MOST_ID_BYTES } : schema;
+}
 
 type HasKey = Pick<CatalogCollection, 'key'>;
 export const keyKindOf = (collection: HasKey): FieldKind => KEY_KINDS[keyOf(collection).kind];

@@ -42,6 +42,6 @@ export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
 export const STORED_AS: readonly string[] = [
   ...new Set(Object.values(FIELD_KINDS).flatMap(({ adoption }) => Object.keys(adoption.storedAs ?? {}))),
 ];
-export { keyKindIn, keyKindOf } from './id.ts';
+export { keyKindIn, keyKindOf, newIdSchema, readNewId } from './id.ts';
 
 export type { Constraints, FieldKind } from './kind.ts';

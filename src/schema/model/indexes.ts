@@ -43,8 +43,7 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   }
   const add = (serves: string, because: Reason): void => {
     if (definitions.some((made) => made.serves === serves)) return;
-    const columns = hasNoOrder(collection, serves) ? [serves] : [...tenant, serves, ...keyColumnsOf(collection)];
-    definitions.push({ columns: [...new Set(columns)], serves, unique: false, because });
+    definitions.push({ columns: columnsInOrder(collection, serves), serves, unique: false, because });
   };
   for (const { column, index } of collection.fields.values()) if (index) add(column, 'declared');
   for (const relation of collection.relations.values()) {
@@ -59,6 +58,12 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   }
   for (const column of wantedBy(collection, catalog)) add(column, 'policy');
   return definitions;
+}
+
+/** The columns of the index that serves a column, and returns a page in its order. */
+export function columnsInOrder(collection: Pick<Collection, 'fields' | 'tenantLayout' | 'key'>, column: string) {
+  if (hasNoOrder(collection, column)) return [column];
+  return [...new Set([...tenantColumns(collection), column, ...keyColumnsOf(collection)])];
 }
 
 /** An index of lists or points finds the records by an element or a place, and has no order. */

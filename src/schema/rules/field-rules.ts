@@ -35,7 +35,9 @@ interface DefaultPlace extends FieldPlace {
 /** The types of `@request.auth.<name>`, which a default may take. */
 export type AuthTypes = ReadonlyMap<string, ValueType>;
 
-/** At four bytes a character, a longer string may not fit into an entry of a B-tree (2704 bytes). */
+/** The bytes of an entry of a B-tree: its values, as PostgreSQL compresses them, and some bytes of its own. */
+export const INDEX_ENTRY_BYTES = 2704;
+/** At four bytes a character, a longer string may not fit into an entry of a B-tree. */
 export const INDEXABLE_LENGTH = 675;
 
 /** `{ type: list, of: string }` has the type `string[]`. */
@@ -194,7 +196,7 @@ function checkIndexable(
     Number(max) <= INDEXABLE_LENGTH
   )
     return;
-  const message = `PostgreSQL cannot index strings of more than 2704 bytes; expected a \`max\` of at most ${INDEXABLE_LENGTH}`;
+  const message = `PostgreSQL cannot index strings of more than ${INDEX_ENTRY_BYTES} bytes; expected a \`max\` of at most ${INDEXABLE_LENGTH}`;
   report({ code: 'index_too_long', severity: 'warning', message, path: [...path, 'max'] });
 }
 
