@@ -96,11 +96,22 @@ describeOnBoth(
         'application/*',
         'text/html, */*;q=0.1',
         'application/problem+json, application/json',
+        'application/json; charset=utf-8',
+        'Application/JSON;charset="UTF-8", text/plain;q=0.9',
+        'application/json;odata=verbose;q=0.5',
+        '*/*;charset=utf-8',
         '',
       ])
         test(`the header Accept: ${accept} includes JSON`, async () =>
           expect((await ann.client.get(at(), { Accept: accept })).status).toBe(200));
-      for (const accept of ['text/html', 'application/json;q=0', 'image/*, text/*', 'application/json;q=0, text/html'])
+      for (const accept of [
+        'text/html',
+        'application/json;q=0',
+        'image/*, text/*',
+        'application/json;q=0, text/html',
+        'application/json;charset=utf-8;q=0',
+        'text/html;charset=utf-8',
+      ])
         test(`the header Accept: ${accept} excludes JSON`, async () =>
           expect(outcomeOf(await ann.client.get(at(), { Accept: accept }))).toEqual([406, 'not_acceptable']));
     });

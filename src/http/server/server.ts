@@ -208,10 +208,15 @@ const queueCallerOf = ({ state, req, res }: Context, { isKept }: Route): QueuedC
 const connectionsOf = (server: Server): Promise<number> =>
   new Promise((resolve) => server.getConnections((error, count) => resolve(error === null ? count : 0)));
 
+/** The ranges of Accept that include an answer in JSON. */
+const JSON_RANGES = ['application/json', 'application/problem+json', 'application/*', '*/*'];
+
 function checkAccept(ctx: Context): void {
   const { accept } = ctx.req.headers;
-  if (accept === undefined || accept === '*/*' || accept === 'application/json') return;
-  if (ctx.accepts('application/json', 'application/problem+json') === false) {
+  if (!accept || JSON_RANGES.includes(accept)) return;
+  // Without the parameters of the ranges: a charset, or a version of a format, excludes no JSON.
+  const accepted = ctx.accepts() as string[];
+  if (!accepted.some((range) => JSON_RANGES.includes(range.toLowerCase()))) {
     throw new Problem('not_acceptable', 'this address answers with application/json; let Accept include it');
   }
 }
