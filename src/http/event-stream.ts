@@ -20,6 +20,22 @@ export interface StreamEvent {
   readonly data: string;
 }
 
+function setHead(ctx: Context): void {
+  const { res } = ctx;
+  ctx.respond = false;
+  res.statusCode = 200;
+  res.setHeader('Content-Type', 'text/event-stream');
+  res.setHeader('Cache-Control', 'no-store');
+  // nginx would gather events.
+  res.setHeader('X-Accel-Buffering', 'no');
+}
+
+/** Answers HEAD: a stream would send no byte, and hold its place until the client leaves. */
+export function sendStreamHead(ctx: Context): void {
+  setHead(ctx);
+  ctx.res.end();
+}
+
 export class EventStream {
   readonly #res: Context['res'];
   #isEnded = false;
@@ -29,12 +45,7 @@ export class EventStream {
   constructor(ctx: Context, onClose: (reason: string) => void) {
     const { res } = ctx;
     this.#res = res;
-    ctx.respond = false;
-    res.statusCode = 200;
-    res.setHeader('Content-Type', 'text/event-stream');
-    res.setHeader('Cache-Control', 'no-store');
-    // nginx would gather events.
-    res.setHeader('X-Accel-Buffering', 'no');
+    setHead(ctx);
     res.on('close', () => onClose(this.#closeReason));
     ctx.req.socket.setNoDelay(true);
     res.write(`retry: ${RETRY_MS}\n\n`);

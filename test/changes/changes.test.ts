@@ -411,6 +411,23 @@ describeOnBoth(
       await ready(user);
     });
 
+    test('HEAD gives the headers of a stream, and holds no place', async () => {
+      const user = await service.user();
+      const head = (query = '') => user.client.send('HEAD', `/api/notes/changes${query}`);
+      const heads = [];
+      for (let i = 0; i < 6; i++) heads.push(await head());
+      const feeds = [];
+      for (let i = 0; i < 5; i++) feeds.push(await ready(user));
+      const headers = await feeds[0]!.headers;
+      for (const { status, text, headers: given } of heads) {
+        expect([status, text]).toEqual([200, '']);
+        for (const name of ['content-type', 'cache-control', 'x-accel-buffering'])
+          expect(given.get(name)).toBe(headers[name]);
+      }
+      expect((await head('?nothing=1')).status).toBe(400);
+      expect((await service.anonymous.send('HEAD', '/api/notes/changes')).status).toBe(401);
+    });
+
     test('the metrics count streams, events, resets and ends; a restart ends all streams, whose readers come back by and by', async () => {
       const feed = await ready(bob);
       service.app.feeds!.endStreams();

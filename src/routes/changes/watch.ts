@@ -1,5 +1,6 @@
 import { filterParameters, tenantProblems } from '../../describe/collection-schemas.ts';
 import { eventStream, positionParameters } from '../../describe/feed-schemas.ts';
+import { sendStreamHead } from '../../http/event-stream.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
@@ -29,6 +30,7 @@ export const watchRecords = route({
   ],
   handle(ctx, app) {
     const { collection } = admissionOf(ctx);
-    return openStream(ctx, app, new Map([['', queriedFeed(queryOf(ctx), collection, app.schema)]]));
+    const feed = queriedFeed(queryOf(ctx), collection, app.schema);
+    return ctx.method === 'HEAD' ? sendStreamHead(ctx) : openStream(ctx, app, new Map([['', feed]]));
   },
 });
