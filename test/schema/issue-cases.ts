@@ -375,6 +375,21 @@ export const ISSUE_CASES: readonly IssueCase[] = [
   { about: 'a collection with two underscores', text: 'collections:\n  ⟦a__b: {}\n', codes: ['invalid_name'] },
   { about: 'a collection that begins with a digit', text: 'collections:\n  ⟦1a: {}\n', codes: ['invalid_name'] },
   { about: 'a collection of 49 letters', text: `collections:\n  ⟦${'a'.repeat(49)}: {}\n`, codes: ['invalid_name'] },
+  {
+    about: 'a name that an object of JavaScript has, wherever a name can be',
+    text: `⟦__proto__: 1
+roles: { ⟦__proto__: {} }
+conditions: { ⟦__proto__: true }
+collections:
+  ⟦__proto__: { fields: { f: nonsense } }
+  a:
+    fields: { title: string, ⟦"__proto__": { type: nonsense }, j: { type: json, default: { ⟦__proto__: 1 } } }
+    relations: { ⟦__proto__: { kind: nonsense } }
+    access: { ⟦__proto__: true }
+    checks: { ⟦__proto__: { when: '@next.title != "a"', message: never } }
+`,
+    codes: Array.from({ length: 9 }, () => 'invalid_name'),
+  },
   { about: 'a field called id', text: 'collections:\n  a:\n    fields: { ⟦id: int }\n', codes: ['reserved_name'] },
   {
     about: 'a field called limit',

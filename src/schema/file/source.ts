@@ -92,9 +92,11 @@ export class SourceText {
     visit(this.#document, {
       Node: (_key, node) => this.#reportTag(node as Node),
       Pair: (_key, { key }) => {
-        if (!isMap(key) && !isSeq(key)) return;
-        const message = 'expected a string as the key, found a mapping or a list';
-        this.#add(firstLine(text, nodeRange(key)), { code: 'yaml_key', message, path: [] });
+        if (isMap(key) || isSeq(key)) {
+          const message = 'expected a string as the key, found a mapping or a list';
+          this.#add(firstLine(text, nodeRange(key)), { code: 'yaml_key', message, path: [] });
+        }
+        return this.#isPrototype(key) ? visit.REMOVE : undefined;
       },
       Alias: (_key, node) => {
         if (node.resolve(this.#document) === undefined) {
@@ -307,6 +309,16 @@ export class SourceText {
     if (at === -1 || node.tag.startsWith('tag:yaml.org') || this.text[at] !== '!') return;
     const message = 'YAML reads `!` at the start of a value as a tag, and would drop it; put the whole value in quotes';
     this.#misread.push(this.#quoteLine(at, { code: 'yaml_unquoted', message, path: this.#pathAt(at) }));
+  }
+
+  /** Reports a key that names the prototype: zod would drop it with its value, which may be a rule. */
+  #isPrototype(key: unknown): boolean {
+    const named = this.#resolve(key);
+    if (!isScalar(named) || named.value !== '__proto__') return false;
+    const range = nodeRange(key as Node);
+    const message = '`__proto__` is not a valid name; choose another one';
+    this.#add(range, { code: 'invalid_name', message, path: this.#pathAt(range[0]) });
+    return true;
   }
 
   /**
