@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
 import { formatPolicies } from '../schema/file/format-policies.ts';
 import { underlineIssue } from '../schema/file/issue.ts';
+import { utf8Text } from '../schema/file/utf8-text.ts';
 import { codeOf, reasonOf } from '../thrown.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 
@@ -32,7 +33,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
 
 function readSchemaText(file: string, name: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return utf8Text(readFileSync(file));
   } catch (error) {
     const isMissing = codeOf(error) === 'ENOENT';
     throw new ConfigError([`${name} cannot be read: ${isMissing ? 'it does not exist' : reasonOf(error)}`]);

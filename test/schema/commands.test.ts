@@ -183,6 +183,24 @@ describe('bylaw check', () => {
     });
   });
 
+  it('the commands read no file in another encoding, and `fmt` leaves its bytes', async () => {
+    const bytes = Buffer.from(`${SOUND}# Zürich\n`, 'latin1');
+    writeFileSync(join(cwd, 'bylaw.yaml'), bytes);
+    const check = await run('check', []);
+    expect([check.code, check.stdout]).toEqual([
+      1,
+      expect.stringContaining(
+        'error[not_utf8]: the schema cannot be read: line 5 is not UTF-8; save the file as UTF-8',
+      ),
+    ]);
+    const format = await run('fmt', []);
+    expect([format.code === 0, format.stderr]).toEqual([
+      false,
+      expect.stringContaining('bylaw.yaml cannot be read: line 5 is not UTF-8; save the file as UTF-8'),
+    ]);
+    expect(readFileSync(join(cwd, 'bylaw.yaml'))).toEqual(bytes);
+  });
+
   it('the command prints the same as JSON', async () => {
     file('bylaw.yaml', FAULTY);
     const { code, stdout } = await run('check', ['--json']);

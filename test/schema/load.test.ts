@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadSchema } from '../../src/schema/file/load-file.ts';
 import { formatSchema } from '../../src/schema/file/shape.ts';
@@ -331,6 +333,28 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
         path: '',
       },
     ]);
+  });
+
+  it('a file in another encoding gives an error at its first byte that is not UTF-8', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bylaw-'));
+    const file = join(folder, 'x.yaml');
+    const text = `# Zürich\ncollections: { a: { fields: { s: string }, access: { read: '@record.s = "München"' } } }\n`;
+    const head = Buffer.from('# Zürich 😀 \n');
+    const outcome = (bytes: Uint8Array) => {
+      writeFileSync(file, bytes);
+      return loadSchema({ file, env: {} }).issues.map((issue) => [issue.code, issue.line, issue.column, issue.message]);
+    };
+    try {
+      expect(outcome(Buffer.from(text))).toEqual([]);
+      const message = (line: number) => `the schema cannot be read: line ${line} is not UTF-8; save the file as UTF-8`;
+      expect(outcome(Buffer.from(text, 'latin1'))).toEqual([['not_utf8', 1, 4, message(1)]]);
+      const inRule = Buffer.concat([head, Buffer.from(text.slice(text.indexOf('\n') + 1), 'latin1')]);
+      expect(outcome(inRule)).toEqual([['not_utf8', 2, 75, message(2)]]);
+      expect(outcome(Buffer.concat([head, Buffer.of(0xc3)]))).toEqual([['not_utf8', 2, 1, message(2)]]);
+      expect(outcome(Buffer.from(text, 'utf16le').fill(0xff, 0, 1))).toEqual([['not_utf8', 1, 1, message(1)]]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('the catalog of a file ignores its policies', () => {

@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { codeOf, reasonOf } from '../../thrown.ts';
 import { type Environment, type Loaded, parseSchema } from '../load.ts';
+import type { SchemaIssue } from './issue.ts';
+import { NotUtf8, utf8Text } from './utf8-text.ts';
 
 interface SchemaLocation {
   readonly file: string;
@@ -11,13 +13,17 @@ interface SchemaLocation {
 export function loadSchema({ file, env }: SchemaLocation): Loaded {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = utf8Text(readFileSync(file));
   } catch (error) {
-    const reason = codeOf(error) === 'ENOENT' ? 'the file does not exist' : reasonOf(error);
-    const place = { file, line: 1, column: 1, end_line: 1, end_column: 1, path: '' };
-    return {
-      issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }],
-    };
+    return { issues: [unreadable(file, error)] };
   }
   return parseSchema(text, file, env);
+}
+
+function unreadable(file: string, error: unknown): SchemaIssue {
+  const reason = codeOf(error) === 'ENOENT' ? 'the file does not exist' : reasonOf(error);
+  const [code, { line, column }] =
+    error instanceof NotUtf8 ? ['not_utf8', error.place] : ['no_file', { line: 1, column: 1 }];
+  const place = { line, column, end_line: line, end_column: column };
+  return { code, severity: 'error', message: `the schema cannot be read: ${reason}`, file, ...place, path: '' };
 }
