@@ -1,8 +1,7 @@
 /** `bylaw check`: the schema and every policy, all issues at once. */
 import { asksWorkersDirectly, ConfigError, processesOf, schemaFileOf } from '../config.ts';
-import { ACTIONS } from '../policy/types.ts';
 import type { GrowthCode } from '../schema/advice/growth-notes.ts';
-import { guestRows } from '../schema/advice/guest-table.ts';
+import { guestColumns, guestRows } from '../schema/advice/guest-table.ts';
 import type { SchemaIssue } from '../schema/file/issue.ts';
 import { formatSchema } from '../schema/file/shape.ts';
 import { loggedTablesOf } from '../schema/model/logged-tables.ts';
@@ -90,7 +89,7 @@ function guestTable(schema: Schema): string {
   if (!schema.guests) return '';
   const rows = guestRows(schema).map(({ collection, actions }) => [collection, ...actions]);
   if (rows.length === 0) return 'guests may do nothing: no rule is true for them\n\n';
-  const table = [['', ...ACTIONS], ...rows];
+  const table = [['', ...guestColumns(schema)], ...rows];
   const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
   const lines = table.map((row) =>
     row

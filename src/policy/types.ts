@@ -11,6 +11,9 @@ export type { IdType, KeyKind, ScalarType, ValueType };
 
 export type Action = 'list' | 'read' | 'create' | 'update' | 'delete';
 export const ACTIONS: readonly Action[] = ['list', 'read', 'create', 'update', 'delete'];
+/** The actions that have rules in a schema: `restore` brings a deleted record back. */
+export type RuledAction = Action | 'restore';
+export const RULED_ACTIONS: readonly RuledAction[] = [...ACTIONS, 'restore'];
 
 /** The part of the schema that a policy may know. The model of schema/ satisfies it. */
 export interface Catalog {
@@ -385,6 +388,8 @@ export interface CheckContext {
   readonly roles?: readonly string[];
   /** The rule of a field or belongs_to, which holds beside a rule of the record. */
   readonly isOfMember?: boolean;
+  /** The rule is about deleted records, and lets its callers bring them back. */
+  readonly isRestore?: boolean;
   /** The roles that strangers can get by themselves: those of registration. Left out: none. */
   readonly publicRoles?: ReadonlySet<string>;
   /** Leaves out warnings. */

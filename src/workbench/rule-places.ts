@@ -1,18 +1,16 @@
 /** The place of every rule and check of a schema, and of the parts of its text in the file. */
-import type { Action, Catalog, Checked, Policy } from '../policy/types.ts';
-import { ACTIONS } from '../policy/types.ts';
+import { type Checked, type Policy, RULED_ACTIONS, type RuledAction } from '../policy/types.ts';
 import { memberRulePlace, rulePlace } from '../schema/advice/read-access.ts';
 import { type DocumentPath, pathText, type Region } from '../schema/file/issue.ts';
 import type { SchemaFile } from '../schema/file/shape.ts';
 import { SourceText } from '../schema/file/source.ts';
-import { deletedCatalogOf } from '../schema/model/kept/soft-delete.ts';
+import { rulesOfAction } from '../schema/model/kept/soft-delete.ts';
 import type { Check, Schema } from '../schema/model/model.ts';
 import { pathOfCheck } from '../schema/rules/checks.ts';
-import { rulesOfAction, type TestedAction } from './test/expectation.ts';
 
 export interface PlacedRule {
   readonly collection: string;
-  readonly action: TestedAction;
+  readonly action: RuledAction;
   /** Given for the rule of a field or belongs_to. */
   readonly member: string | undefined;
   /** For a check, the rule that holds for its violations by updates. */
@@ -24,15 +22,6 @@ export interface PlacedRule {
   /** The place of a part of the rule; that of the rule where the part is not in its own text. */
   placeOf(node: Pick<Checked, 'span'>): Region;
 }
-
-/** The catalog and the action of the rules for an action: those for `restore` list deleted records. */
-export const askedPlace = <C extends Catalog>(
-  { collection, action }: Pick<PlacedRule, 'collection' | 'action'>,
-  catalog: C,
-): { readonly catalog: C; readonly collection: string; readonly action: Action } =>
-  action === 'restore'
-    ? { catalog: deletedCatalogOf(catalog, collection), collection, action: 'list' }
-    : { catalog, collection, action };
 
 /** Every policy that is compiled from the text: of a check, its violations by creates and by updates. */
 export const policiesOfRule = ({ rule, check }: PlacedRule): readonly Policy[] =>
@@ -52,7 +41,7 @@ export function placedRules(schema: Schema, text: string): readonly PlacedRule[]
   for (const collection of schema.collections.values()) {
     const { name, memberAccess, checks } = collection;
     if (shapes[name] === undefined) continue;
-    for (const action of [...ACTIONS, 'restore'] as const) {
+    for (const action of RULED_ACTIONS) {
       if (shapes[name].access === undefined) continue;
       for (const [index, rule] of rulesOfAction(collection, action).entries())
         add(rule, rulePlace({ collection: name, action, index }, { shapes }), {

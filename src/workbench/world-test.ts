@@ -5,12 +5,15 @@ import { elementOf, scalarOf } from '../policy/scalar-types.ts';
 import { listElements } from '../policy/scalars/list-values.ts';
 import { type CatalogCollection, type CatalogField, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
+import { DELETED_AT } from '../schema/model/kept/soft-delete.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { readTests } from './test/read-tests.ts';
 
 export interface WorldQuestion {
   /** Given for the rule of a field. */
   readonly member?: string | undefined;
+  /** The record of the world is a deleted one. */
+  readonly isRestore?: boolean;
   readonly expected: WorldAnswer;
 }
 /** `422`: the record fails a check. */
@@ -113,7 +116,7 @@ class WorldFile {
 
   // -------------------------------------------------------------- the test
 
-  #test({ member, expected: word }: WorldQuestion): readonly string[] {
+  #test({ member, isRestore, expected: word }: WorldQuestion): readonly string[] {
     const { action, record, request } = this.#world;
     const query = [...yamlLines('query', request.query), ...yamlLines('request', this.#facts())];
     if (action === 'create') {
@@ -127,6 +130,8 @@ class WorldFile {
       ];
     }
     const row = `  - ${this.#collection.name}: ${this.#names.get(record!.id)}`;
+    if (isRestore === true)
+      return [row, `    as: ${this.#caller}`, ...query, `    restore: ${record![DELETED_AT]}`, `    expect: ${word}`];
     const data = action === 'update' ? this.#data(record) : {};
     if (Object.keys(data).length > 0)
       return [row, `    as: ${this.#caller}`, ...query, `    update: ${JSON.stringify(data)}`, `    expect: ${word}`];

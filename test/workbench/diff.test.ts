@@ -263,6 +263,62 @@ collections:
     }
   });
 
+  it('compares the rules for `restore`, over deleted records', async () => {
+    const notes = (restore: string, name = 'notes'): Schema => {
+      const { schema, issues } = parseSchema(`
+roles: { keeper: {} }
+guests: true
+collections:
+  ${name}:
+    ${name === 'notes' ? '' : 'was: notes'}
+    soft_delete: ${restore !== ''}
+    fields: { title: { type: string, required: true } }
+    relations:
+      owner: { kind: belongs_to, collection: users }
+      tags: { kind: many_to_many, collection: ${name} }
+    access: { view: true${restore === '' ? '' : `, restore: ${restore}`} }
+`);
+      if (schema === undefined) throw new Error(JSON.stringify(issues));
+      return schema;
+    };
+    const differing = async (old: Schema, changed: Schema) => {
+      const difference = await compareSchemas(old, changed, {
+        budget: 10_000,
+        ask: async (statement) => (await db.rows(statement)) as never,
+      });
+      const document = diffDocument(difference, changed) as Json;
+      return { difference, change: document.changes.find(({ action }: Json) => action === 'restore') };
+    };
+    const keepers = notes('[{ roles: [keeper] }]');
+    const own = `'@record.owner = @request.auth.id and @record.deleted_at > @now - 30d'`;
+    const opened = await differing(keepers, notes('true'));
+    expect(verdicts(opened.difference)).toEqual({ 'notes restore': 'wider' });
+    expect(failsOn(opened.difference, 'wider')).toBe(true);
+    expect(opened.change.callers.guest).toEqual({ gains: true, loses: false });
+    for (const [old, changed, verdict] of [
+      [keepers, notes(own), 'both'],
+      [notes(own), notes(own, 'papers'), 'same'],
+      [notes(''), notes(own), 'wider'],
+      [notes(own), notes(''), 'narrower'],
+      [notes(''), notes(''), undefined],
+    ] as const) {
+      const { change } = await differing(old, changed);
+      expect(change?.verdict).toBe(verdict);
+    }
+    const { change } = await differing(keepers, notes(own));
+    await db.run(raw('SET search_path = public'));
+    for (const [schema, isPassed] of [
+      [notes(own), true],
+      [keepers, false],
+    ] as const) {
+      const tools = await testToolsOf(db, schema);
+      for (const { test } of [change.wider, change.narrower]) {
+        const { results } = await runTests(readTests(test, 'a.policy.yaml', schema).tests!, tools);
+        expect([test, results.map(({ isOk }) => isOk)]).toEqual([test, [isPassed]]);
+      }
+    }
+  });
+
   it('says nothing of a rule that opens what a check still stops', async () => {
     const parsed = (update: string) =>
       parseSchema(`

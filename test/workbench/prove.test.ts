@@ -29,8 +29,10 @@ collections:
       team: { kind: belongs_to, collection: teams, required: true }
       user: { kind: belongs_to, collection: users, required: true }
   carts:
+    soft_delete: true
     fields: { cart_of: string }
     access:
+      restore: '@record.cart_of = @request.auth.guest and @record.deleted_at > @now - 1d'
       update: '@record.cart_of = @request.auth.guest'
       delete: '@record.cart_of = @request.auth.former_guest'
   documents:
@@ -71,6 +73,8 @@ const PROVEN = [
   `never: 'guest can read documents.seal'`,
   `never: 'guest can delete carts'`,
   `never: 'signed-in user can update carts'`,
+  `never: 'signed-in user can restore carts'`,
+  `never: 'guest can restore carts where @record.deleted_at < @now - 1d'`,
 ];
 const REFUTED = [
   `never: 'guest can list documents', why: 'nothing is public'`,
@@ -87,6 +91,8 @@ const REFUTED = [
   `never: 'editor can read documents.seal'`,
   `never: 'guest can update carts'`,
   `never: 'signed-in user can delete carts'`,
+  `never: 'guest can restore carts where @record.cart_of is not null'`,
+  `always: 'editor can restore carts'`,
 ];
 
 const statementsOf = (prove: readonly string[]) => {
@@ -132,7 +138,7 @@ describe('statements', () => {
     const tests = statements.map(({ counterexample }: ReturnType<JSON['parse']>) => counterexample.test);
     const written = tests.filter((test: string | null) => test !== null);
     // Rules of fields, and second actions, are more than one decision.
-    expect([tests.length, written.length]).toEqual([REFUTED.length, 7]);
+    expect([tests.length, written.length]).toEqual([REFUTED.length, 9]);
     await db.run(raw('SET search_path = public'));
     const tools = await testToolsOf(db, schema);
     for (const test of written) {
@@ -168,9 +174,17 @@ describe('`bylaw check` of statements', () => {
     ],
     [
       `never: 'guest can delete documents.salary'`,
-      'a field is not deleted; expected list, read, create or update',
+      'a field is not deleted or restored; expected list, read, create or update',
       undefined,
     ],
+    [
+      `never: 'guest can restore documents'`,
+      '`documents` keeps no deleted records; add `soft_delete: true`',
+      undefined,
+    ],
+    [`never: 'guest can restore carts.cart_of'`, 'a field is not deleted or restored', undefined],
+    [`never: 'who can restore carts can read them'`, 'a deleted record takes no other action', undefined],
+    [`never: 'who can read carts can restore them'`, 'unknown action `restore`', undefined],
     [
       `never: 'guest can read documents where @record.statsu = "draft"'`,
       '`documents` has no `statsu`; did you mean `status`?',

@@ -6,7 +6,7 @@ import { subsumes } from '../../policy/analyse/subsumes.ts';
 import { examine } from '../../policy/check/checker.ts';
 import { hasAnyRole } from '../../policy/check/roles-condition.ts';
 import { UNNEEDED_MARK } from '../../policy/check/warnings/warning-list.ts';
-import type { Action, Catalog, Checked, Policy } from '../../policy/types.ts';
+import type { Action, Catalog, Checked, Policy, RuledAction } from '../../policy/types.ts';
 import { allOperandsOf, isOfInstant } from '../../policy/visit.ts';
 import { cutByComment, type DocumentPath, type Finding, pathText } from '../file/issue.ts';
 import { type CollectionShape, NAME, type RULE_KEYS, type RuleShape, type RulesShape } from '../file/shape.ts';
@@ -36,6 +36,8 @@ interface RuleReading extends AccessReading {
   readonly path: DocumentPath;
   /** The rules are those of a field or belongs_to. */
   readonly isOfMember?: boolean;
+  /** The rules are those for `restore`. */
+  readonly isRestore?: boolean;
   /** Leaves out warnings of other codes. Default: none. */
   readonly warns?: (code: string) => boolean;
 }
@@ -86,7 +88,8 @@ export function readRestore(
   const catalog = deletedCatalogOf(context.catalog, name);
   const path = ['collections', name, 'access', 'restore'];
   const given = (shape?.access as RulesByKey | undefined)?.restore;
-  const rules = readPolicies(given, { ...context, catalog, collection: name, action: 'read', path });
+  const place = { ...context, catalog, collection: name, action: 'read', path, isRestore: true } as const;
+  const rules = readPolicies(given, place);
   return { softDelete: { ...softDelete, restore: rules.map(({ policy }) => policy) } };
 }
 
@@ -137,7 +140,7 @@ function memberRules(
 type RulesByKey = Partial<Record<(typeof RULE_KEYS)[number], RulesShape>>;
 
 /** The path of an action's rules. */
-const ruleKey = (action: Action | 'restore', given: RulesByKey): (typeof RULE_KEYS)[number] =>
+const ruleKey = (action: RuledAction, given: RulesByKey): (typeof RULE_KEYS)[number] =>
   given.view !== undefined && (action === 'list' || action === 'read') ? 'view' : action;
 
 function mustStandAlone(given: RulesByKey, path: DocumentPath, { source }: AccessReading): void {
@@ -252,7 +255,7 @@ type Shapes = Pick<AdviceContext, 'shapes'>;
 /** The path of the rule with the index `i`. */
 interface RuleOfAction {
   readonly collection: string;
-  readonly action: Action | 'restore';
+  readonly action: RuledAction;
   readonly index: number;
 }
 

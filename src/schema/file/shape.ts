@@ -1,7 +1,7 @@
 /** The shape of a schema file. `bylaw.schema.json` and the tables of docs/schema.md are generated from it. */
 import { z } from 'zod';
 import { ELEMENT_TYPES, elementOf, KEYS, type KeyKind } from '../../policy/scalar-types.ts';
-import { ACTIONS, PART_TYPES } from '../../policy/types.ts';
+import { PART_TYPES, RULED_ACTIONS } from '../../policy/types.ts';
 import { UTC } from '../../policy/values.ts';
 import { SCALAR_TYPES, STORED_AS } from '../fields/index.ts';
 import { WEBHOOK_EVENTS } from '../model/model.ts';
@@ -234,7 +234,7 @@ const relation = z.discriminatedUnion('kind', [
 ]);
 
 /** `view` is `list` and `read`. */
-export const RULE_KEYS = ['view', ...ACTIONS, 'restore'] as const;
+export const RULE_KEYS = ['view', ...RULED_ACTIONS] as const;
 const RULE_ABOUT: Readonly<Record<(typeof RULE_KEYS)[number], string>> = {
   view: '`list` and `read` in one',
   list: 'the callers who find the record in lists, queries, aggregates and feeds; others get a list without it',

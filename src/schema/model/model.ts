@@ -12,6 +12,7 @@ import type {
   HasMany,
   HasOne,
   Policy,
+  RuledAction,
   ScalarType,
 } from '../../policy/types.ts';
 import type { FieldKind } from '../fields/kind.ts';
@@ -155,7 +156,7 @@ export interface Statement {
   /** Given for `read documents.salary`. */
   readonly member?: string | undefined;
   /** Each action, with the condition after `where`. */
-  readonly asked: readonly { readonly action: Action; readonly where?: Policy | undefined }[];
+  readonly asked: readonly { readonly action: RuledAction; readonly where?: Policy | undefined }[];
   /** Given for `who can update documents can read them`: the second actions. */
   readonly implied?: readonly Action[] | undefined;
 }

@@ -4,15 +4,28 @@ import type { Span } from '../../../grammar/syntax.ts';
 import { examineErrors } from '../../policy/check/checker.ts';
 import { GUEST } from '../../policy/check/guests.ts';
 import { compileChecked } from '../../policy/compile.ts';
-import { ACTIONS, type Action, type Catalog, type CatalogCollection, type Policy } from '../../policy/types.ts';
+import {
+  ACTIONS,
+  type Action,
+  type Catalog,
+  type CatalogCollection,
+  type Policy,
+  RULED_ACTIONS,
+  type RuledAction,
+} from '../../policy/types.ts';
 import type { DocumentPath } from '../file/issue.ts';
 import type { SchemaFile, StatementShape } from '../file/shape.ts';
 import type { SourceText } from '../file/source.ts';
+import type { Bare } from '../model/collections.ts';
+import { askedPlace } from '../model/kept/soft-delete.ts';
 import type { Statement, Who } from '../model/model.ts';
 
+interface StatementCatalog extends Catalog {
+  readonly collections: ReadonlyMap<string, Bare>;
+}
 interface StatementsPlace {
   readonly source: SourceText;
-  readonly catalog: Catalog;
+  readonly catalog: StatementCatalog;
   /** Names whose declaration is wrong, which is reported there. */
   readonly broken: ReadonlySet<string>;
 }
@@ -62,8 +75,8 @@ class StatementReader {
   #fromParts(parts: StatementParts, given: Pick<Statement, 'kind' | 'text' | 'why'>): Statement | undefined {
     const { source, catalog, broken } = this.#place;
     const who = this.#who(parts);
-    const actions = this.#actions(parts, 'actions');
-    const implied = parts.text('implied') === undefined ? undefined : this.#actions(parts, 'implied');
+    const actions = this.#actions(parts, 'actions', RULED_ACTIONS);
+    const implied = parts.text('implied') === undefined ? undefined : this.#actions(parts, 'implied', ACTIONS);
     const name = parts.text('target') ?? '';
     const collection = catalog.collections.get(name);
     if (collection === undefined) {
@@ -74,12 +87,14 @@ class StatementReader {
       const message = 'a record that exists is not created again; expected list, read, update or delete';
       return this.#report('statement_form', message, parts.span('implied'));
     }
+    const notRestored = actions?.includes('restore') ? this.#whyNotRestored(collection, parts) : undefined;
+    if (notRestored !== undefined) return this.#report('statement_form', notRestored, parts.span('actions'));
     const member = parts.text('member');
     if (member !== undefined && !this.#isMember(collection, member, parts.span('member'))) return undefined;
-    if (member !== undefined && actions?.includes('delete'))
+    if (member !== undefined && actions?.some((action) => action === 'delete' || action === 'restore'))
       return this.#report(
         'statement_form',
-        'a field is not deleted; expected list, read, create or update',
+        'a field is not deleted or restored; expected list, read, create or update',
         parts.span('actions'),
       );
     const asked = actions?.map((action) => ({ action, where: this.#where(parts, name, action) }));
@@ -134,25 +149,38 @@ class StatementReader {
     return false;
   }
 
-  #actions(parts: StatementParts, group: 'actions' | 'implied'): readonly Action[] | undefined {
+  /** Undefined: the statement may name `restore`. `can … them` is about one record, and a deleted one takes no other action. */
+  #whyNotRestored({ name, softDelete }: Bare, parts: StatementParts): string | undefined {
+    if (softDelete === undefined)
+      return `\`${name}\` keeps no deleted records; add \`soft_delete: true\`, or remove \`restore\``;
+    if (parts.text('implied') === undefined) return undefined;
+    return 'a deleted record takes no other action; expected list, read, create, update or delete';
+  }
+
+  #actions<A extends RuledAction>(
+    parts: StatementParts,
+    group: 'actions' | 'implied',
+    known: readonly A[],
+  ): readonly A[] | undefined {
     const { start } = parts.span(group);
     const words = [...(parts.text(group) ?? '').matchAll(/\w+/g)].filter(
       ({ 0: word }) => word !== 'or' && word !== 'and',
     );
     const read = words.map(({ 0: word, index }) => {
-      const action = ACTIONS.find((each) => each === word);
+      const action = known.find((each) => each === word);
       if (action === undefined)
-        this.#unknown('action', ACTIONS, { start: start + index, end: start + index + word.length }, word);
+        this.#unknown('action', known, { start: start + index, end: start + index + word.length }, word);
       return action;
     });
     return read.every((action) => action !== undefined) ? read : undefined;
   }
 
-  #where(parts: StatementParts, collection: string, action: Action): Policy | undefined {
+  #where(parts: StatementParts, collection: string, action: RuledAction): Policy | undefined {
     const text = parts.text('where');
     if (text === undefined) return undefined;
-    const { catalog, source, broken } = this.#place;
-    const { checked, issues } = examineErrors(text, { catalog, collection, action });
+    const { source, broken } = this.#place;
+    const place = askedPlace<Catalog>({ collection, action }, this.#place.catalog);
+    const { checked, issues } = examineErrors(text, place);
     const { start } = parts.span('where');
     const moved = (span: Span): Span => ({ start: span.start + start, end: span.end + start });
     for (const { code, message, span, fix } of issues) {
@@ -160,7 +188,7 @@ class StatementReader {
       const placed = fix && { span: moved(fix.span), replacement: fix.replacement };
       source.reportWithin({ code, message, path: this.#path }, moved(span), placed);
     }
-    return checked && issues.length === 0 ? compileChecked({ checked, text, catalog, action }) : undefined;
+    return checked && issues.length === 0 ? compileChecked({ checked, text, ...place }) : undefined;
   }
 
   #unknown(what: string, known: readonly string[], span: Span, name: string): void {

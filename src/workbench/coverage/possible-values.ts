@@ -4,7 +4,8 @@ import { DEFAULT_BUDGET, findWorld, TESTED_CALLERS, type WorldCondition } from '
 import { compileChecked, compilePolicy } from '../../policy/compile.ts';
 import type { Action, Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
-import { askedPlace, type PlacedRule } from '../rule-places.ts';
+import { askedPlace } from '../../schema/model/kept/soft-delete.ts';
+import type { PlacedRule } from '../rule-places.ts';
 
 export type CoveredValue = 'true' | 'false' | 'unknown';
 

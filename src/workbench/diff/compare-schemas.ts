@@ -11,6 +11,7 @@ import {
 import type { TriedCaller } from '../../policy/analyse/solve/standing.ts';
 import { decides, type World } from '../../policy/analyse/solve/world.ts';
 import type { Policy } from '../../policy/types.ts';
+import { askedPlace } from '../../schema/model/kept/soft-delete.ts';
 import type { Role, Schema } from '../../schema/model/model.ts';
 import { newlyPassing, type WriteRules } from '../compare-checks.ts';
 import { type Ask, decidedBySql, ReplayDisagreement } from '../decided-by-sql.ts';
@@ -85,7 +86,7 @@ class PairDiff {
     this.#merged = merged;
     this.#pair = pair;
     this.#options = options;
-    this.#place = { catalog: merged.catalog, collection: pair.collection, action: pair.action };
+    this.#place = askedPlace(pair, merged.catalog);
   }
 
   async change(): Promise<RuleChange> {

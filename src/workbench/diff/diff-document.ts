@@ -37,7 +37,9 @@ export const diffDocument = ({ settings, changes }: SchemaDifference, changed: S
  */
 function exampleDocument({ world, answer, failedChecks }: RuleExample, { action }: ChangedAction, changed: Schema) {
   const isOfField = /^(?:read|write) /.test(action);
-  const test = isOfField ? undefined : testOfWorld(world, changed, { expected: answer });
+  const test = isOfField
+    ? undefined
+    : testOfWorld(world, changed, { expected: answer, isRestore: action === 'restore' });
   return {
     ...worldDocument(world),
     ...(failedChecks.length > 0 && { failed_checks: failedChecks }),

@@ -13,11 +13,12 @@ import type {
   ElementsRelation,
   Policy,
 } from '../../policy/types.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import type { Collection, Schema, SoftDelete } from '../../schema/model/model.ts';
 
 type Mutable = CatalogCollection & {
   readonly fields: Map<string, CatalogField>;
   readonly relations: Map<string, CatalogRelation>;
+  softDelete?: SoftDelete | undefined;
 };
 /** The names of the old schema, as the new one has them. */
 interface Renames {
@@ -53,6 +54,7 @@ export class MergedCatalog {
     const name = this.nameOf(old.name);
     const found = collections.get(name) ?? { ...copied(old), name, fields: new Map(), relations: new Map() };
     collections.set(name, found);
+    found.softDelete ??= old.softDelete;
     for (const field of old.fields.values()) {
       const own = this.memberOf(old.name, field.name);
       const other = found.fields.get(own);
@@ -75,13 +77,13 @@ export class MergedCatalog {
       found.relations.set(own, { ...other, required: other.required && moved.required });
   }
 
-  /** The policy over the merged catalog. Undefined: it reads a member that the schemas declare differently. */
-  policy(policy: Policy, { action, collection }: RulesPlace, isOld: boolean): Policy | undefined {
+  /** The policy over the merged catalog, or over the deleted records of it. Undefined: it reads a member that the schemas declare differently. */
+  policy(policy: Policy, { catalog, action, collection }: RulesPlace, isOld: boolean): Policy | undefined {
     const renames = isOld ? this.#renames : NO_RENAMES;
-    const moved = new Moving(this.catalog, { renames, changed: this.#changed, collection });
+    const moved = new Moving(catalog, { renames, changed: this.#changed, collection });
     const checked = moved.tree(policy.checked) as Checked;
     const { text, source, parts } = policy;
-    return moved.isLost ? undefined : compileChecked({ checked, text, source, parts, catalog: this.catalog, action });
+    return moved.isLost ? undefined : compileChecked({ checked, text, source, parts, catalog, action });
   }
 }
 

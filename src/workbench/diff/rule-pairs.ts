@@ -1,6 +1,7 @@
 /** The pairs of rules that a comparison of two schemas is about. */
 import { compilePolicy } from '../../policy/compile.ts';
-import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
+import { type Policy, RULED_ACTIONS, type RuledAction } from '../../policy/types.ts';
+import { rulesOfAction } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { MergedCatalog } from './merged-catalog.ts';
 
@@ -12,14 +13,14 @@ export interface NamedViolation {
 /** The rules of one schema. */
 export interface PairSide {
   readonly rules: readonly Policy[];
-  /** The checks of a write. */
+  /** The checks of a create or an update. */
   readonly violations: readonly NamedViolation[];
 }
 export interface RulePair {
   readonly collection: string;
   /** An action, `read salary`, `write salary`, or `create checks`. */
   readonly name: string;
-  readonly action: Action;
+  readonly action: RuledAction;
   /** Rules are compared with the checks that both have to pass; checks, for the writes that the rules allow. */
   readonly isOfChecks: boolean;
   /** Undefined: the collection, or the member, does not exist. */
@@ -34,7 +35,8 @@ export function rulePairsOf(old: Schema, changed: Schema, merged: MergedCatalog)
   const names = [...new Set([...changed.collections.keys(), ...before.keys()])];
   return names.flatMap((name) => {
     const both = [before.get(name), changed.collections.get(name)] as const;
-    const actions = ACTIONS.map((action): RulePair => {
+    const keepsDeleted = both.some((each) => each?.softDelete !== undefined);
+    const actions = RULED_ACTIONS.filter((action) => action !== 'restore' || keepsDeleted).map((action): RulePair => {
       const [a, b] = both.map((each) => each && pairSide(each, action));
       return { collection: name, name: action, action, isOfChecks: false, old: a, changed: b };
     });
@@ -42,11 +44,13 @@ export function rulePairsOf(old: Schema, changed: Schema, merged: MergedCatalog)
   });
 }
 
-const pairSide = ({ access, checks }: Collection, action: Action): PairSide => ({
-  rules: access[action],
+const pairSide = (collection: Collection, action: RuledAction): PairSide => ({
+  rules: rulesOfAction(collection, action),
   violations:
     action === 'create' || action === 'update'
-      ? checks.flatMap(({ name, violated }) => violated[action].map((violation) => ({ check: name, violation })))
+      ? collection.checks.flatMap(({ name, violated }) =>
+          violated[action].map((violation) => ({ check: name, violation })),
+        )
       : [],
 });
 

@@ -1,6 +1,6 @@
 /** Completions in a schema file and in a test file. */
 import { type Completion, completions } from '../../policy/analyse/completions.ts';
-import { ACTIONS } from '../../policy/types.ts';
+import { RULED_ACTIONS } from '../../policy/types.ts';
 import { docOf } from '../../policy/words.ts';
 import { isObject } from '../../records/write/input.ts';
 import { writtenIn } from '../../schema/file/scalar.ts';
@@ -110,7 +110,7 @@ export function completeTests(
   if (key === 'create' || key === 'list') return completionItems([...schema.collections.keys()], NAME_OF_FILE);
   if (schema.collections.has(key)) return completionItems(keysOf(rows[key]), NAME_OF_FILE);
   if (callers.includes(key) && rest.length <= 1)
-    return completionItems([...ACTIONS.filter((each) => each !== 'create'), 'restore', 'none'], ROLE_ITEM);
+    return completionItems([...RULED_ACTIONS.filter((each) => each !== 'create'), 'none'], ROLE_ITEM);
   if (key === 'expect') return completionItems(['yes', 'no'], ITEM_KINDS.value);
   return [];
 }

@@ -1,8 +1,9 @@
 /** The expectations of one test file that a rule or check may decide, and what each becomes under a mutant. */
-import type { Policy } from '../../policy/types.ts';
+import type { Policy, RuledAction } from '../../policy/types.ts';
+import { rulesOfAction } from '../../schema/model/kept/soft-delete.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { PlacedRule } from '../rule-places.ts';
-import { type Expectation, type Expected, rulesOfAction, type TestedAction } from '../test/expectation.ts';
+import type { Expectation, Expected } from '../test/expectation.ts';
 import { type Judgement, PredicateJudge, type PreparedExpectation } from '../test/predicate.ts';
 import type { WorldAnswer } from '../world-test.ts';
 import { type TestedWorld, testOf } from './telling-test.ts';
@@ -96,7 +97,7 @@ export class AskedWorld {
     for (const action of actionsOf(this.#placed)) yield* this.#candidatesOf(action);
   }
 
-  *#candidatesOf(action: TestedAction): Generator<Expectation> {
+  *#candidatesOf(action: RuledAction): Generator<Expectation> {
     const { collection, member } = this.#placed;
     const { names, expectations } = this.#tested.tests;
     const [first] = expectations;
@@ -147,7 +148,7 @@ function worldAnswer({ isAllowed, failed }: Judgement): WorldAnswer | undefined 
 }
 
 /** A check is about creates too, unless it is of transitions. */
-function actionsOf({ action, check }: PlacedRule): readonly TestedAction[] {
+function actionsOf({ action, check }: PlacedRule): readonly RuledAction[] {
   return check !== undefined && check.violated.create.length > 0 ? ['create', 'update'] : [action];
 }
 

@@ -9,11 +9,11 @@ import {
 import type { World } from '../../policy/analyse/solve/world.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Action, Policy } from '../../policy/types.ts';
+import { askedPlace, rulesOfAction } from '../../schema/model/kept/soft-delete.ts';
 import type { Schema, WriteAction } from '../../schema/model/model.ts';
 import { negatedCheck } from '../../schema/rules/checks.ts';
 import { compareChecks } from '../compare-checks.ts';
-import { askedPlace, type PlacedRule } from '../rule-places.ts';
-import { rulesOfAction } from '../test/expectation.ts';
+import type { PlacedRule } from '../rule-places.ts';
 import { type PolicyTests, readTests } from '../test/read-tests.ts';
 import type { TestWorld } from '../test/test-world.ts';
 import { testOfWorld } from '../world-test.ts';
@@ -138,7 +138,7 @@ async function testOfDifference(
 ): Promise<string | undefined> {
   const { schema, fill } = run;
   const { member } = placed;
-  // A world has no deleted records.
+  // Rules for deleted records are held by the rows and times of the tests alone.
   if (placed.action === 'restore') return undefined;
   const text = testOfWorld(world, schema, { member, expected: 'yes' });
   const tests = text === undefined ? undefined : readTests(text, schema.file, schema).tests;

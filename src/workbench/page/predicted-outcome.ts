@@ -1,7 +1,8 @@
 /** The outcome of a request as the rules alone predict it: unique values and references are the database's. */
 import type { PolicyRequest, Row } from '../../policy/types.ts';
+import { rulesOfAction } from '../../schema/model/kept/soft-delete.ts';
 import type { DatabaseOutcome } from '../test/database-outcome.ts';
-import { type Expectation, rulesOfAction } from '../test/expectation.ts';
+import type { Expectation } from '../test/expectation.ts';
 import type { PredicateJudge } from '../test/predicate.ts';
 import type { RowNames } from '../test/test-rows.ts';
 

@@ -1,12 +1,13 @@
 /** Decides the statements of a schema: proven, refuted by a world, or unknown. */
 
 import { Budget } from '../../policy/analyse/solve/search.ts';
-import { findWorld, type Rules, type SolverQuestion } from '../../policy/analyse/solve/solve.ts';
+import { findWorld, type Rules, type RulesPlace, type SolverQuestion } from '../../policy/analyse/solve/solve.ts';
 import type { TriedCaller } from '../../policy/analyse/solve/standing.ts';
 import { beforeWrite, type World } from '../../policy/analyse/solve/world.ts';
 import { compileChecked, compilePolicy } from '../../policy/compile.ts';
-import type { Action, Checked, Policy } from '../../policy/types.ts';
+import type { Action, Checked, Policy, RuledAction } from '../../policy/types.ts';
 import { readsData } from '../../policy/visit.ts';
+import { askedPlace, rulesOfAction } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema, Statement, Who } from '../../schema/model/model.ts';
 import { type Ask, decidedBySql, ReplayDisagreement } from '../decided-by-sql.ts';
 import { smallestWorld } from '../smallest-world.ts';
@@ -17,6 +18,8 @@ export interface StatementResult {
   readonly verdict: 'proven' | 'refuted' | 'unknown';
   /** Given for a refuted statement: a caller, a request and a record of which it is not so. */
   readonly counterexample?: World;
+  /** The action of the counterexample. */
+  readonly action?: RuledAction;
   /** The question that the counterexample answers. */
   readonly asking?: SolverQuestion;
 }
@@ -56,19 +59,19 @@ class StatementProof {
     let isUnknown = false;
     for (const { action, where } of statement.asked)
       for (const asking of this.#askings(action, where)) {
-        const found = asking && this.#find(action, asking);
+        const place = this.#placeOf(action);
+        const found = asking && this.#find(place, asking);
         if (asking !== undefined && found?.kind === 'world') {
-          const counterexample = smallestWorld(found.world, asking, { catalog: this.#schema, keepsRoles: true });
-          await this.#replay(counterexample, asking);
-          return { statement, verdict: 'refuted', counterexample, asking };
+          const counterexample = smallestWorld(found.world, asking, { catalog: place.catalog, keepsRoles: true });
+          await this.#replay(counterexample, asking, place);
+          return { statement, verdict: 'refuted', counterexample, action, asking };
         }
         isUnknown ||= found?.kind !== 'none';
       }
     return { statement, verdict: isUnknown ? 'unknown' : 'proven' };
   }
 
-  #find(action: Action, asking: SolverQuestion) {
-    const place = { catalog: this.#schema, collection: this.#statement.collection, action };
+  #find(place: RulesPlace, asking: SolverQuestion) {
     return findWorld(place, asking, {
       budget: new Budget(this.#options.budget),
       callers: askedCallers(this.#statement.who),
@@ -76,9 +79,9 @@ class StatementProof {
   }
 
   /** The questions whose worlds each refute the statement. Undefined: a question that cannot be asked. */
-  #askings(action: Action, where: Policy | undefined): readonly (SolverQuestion | undefined)[] {
+  #askings(action: RuledAction, where: Policy | undefined): readonly (SolverQuestion | undefined)[] {
     const { kind, member, implied } = this.#statement;
-    const rules = this.#collection.access[action];
+    const rules = rulesOfAction(this.#collection, action);
     const conditions = where === undefined ? [] : [{ policy: where, isTrue: true }];
     const ofMember = member === undefined ? undefined : this.#rulesOfMember(member, action);
     const alsoAllowedBy = ofMember === undefined ? [] : [ofMember];
@@ -89,23 +92,23 @@ class StatementProof {
         return { allowedBy: rules, deniedBy: [], alsoAllowedBy, conditions: [{ policy, isTrue: kind === 'never' }] };
       });
     if (kind === 'never') return [{ allowedBy: rules, deniedBy: [], alsoAllowedBy, conditions }];
-    const everything = [compilePolicy('true', { ...this.#place, action })];
+    const everything = [compilePolicy('true', this.#placeOf(action))];
     return [rules, ...alsoAllowedBy].map((deniedBy) => ({ allowedBy: everything, deniedBy, conditions }));
   }
 
-  get #place() {
-    return { catalog: this.#schema, collection: this.#statement.collection };
+  #placeOf(action: RuledAction): RulesPlace {
+    return askedPlace({ collection: this.#statement.collection, action }, this.#schema);
   }
 
   /** Undefined: the rules of the record decide about the member. */
-  #rulesOfMember(member: string, action: Action): Rules | undefined {
+  #rulesOfMember(member: string, action: RuledAction): Rules | undefined {
     const access = this.#collection.memberAccess.get(member);
-    if (action === 'delete') return undefined;
+    if (action === 'delete' || action === 'restore') return undefined;
     return access?.[action === 'list' ? 'read' : action];
   }
 
   /** The second action of `who can … can …`, as a condition on the record. Undefined: it depends on its own body. */
-  #afterwards(second: Action, first: Action): Policy | undefined {
+  #afterwards(second: Action, first: RuledAction): Policy | undefined {
     const { member } = this.#statement;
     const unions = [this.#collection.access[second], (member && this.#rulesOfMember(member, second)) || undefined];
     const trees = unions.flatMap((rules) => (rules === undefined ? [] : [unionTree(rules)]));
@@ -120,10 +123,11 @@ class StatementProof {
   async #replay(
     world: World,
     { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: SolverQuestion,
+    { catalog }: RulesPlace,
   ): Promise<void> {
     const { ask } = this.#options;
     if (ask === undefined) return;
-    const place = { catalog: this.#schema, ask };
+    const place = { catalog, ask };
     const decisions = await decidedBySql(world, [allowedBy, ...alsoAllowedBy, deniedBy], place);
     let isSame = decisions.every((isAllowed, i) => isAllowed === i < decisions.length - 1);
     for (const { policy, isTrue } of conditions) {

@@ -7,7 +7,7 @@ import { testOfWorld } from '../world-test.ts';
 import type { StatementResult } from './decide-statements.ts';
 
 export const proofDocument = (results: readonly StatementResult[], file: string, schema: Schema): object => ({
-  statements: results.map(({ statement, verdict, counterexample }) => ({
+  statements: results.map(({ statement, verdict, counterexample, action }) => ({
     file,
     line: statement.line,
     column: statement.column,
@@ -15,16 +15,20 @@ export const proofDocument = (results: readonly StatementResult[], file: string,
     text: statement.text,
     ...(statement.why !== undefined && { why: statement.why }),
     verdict,
-    ...(counterexample && { counterexample: counterexampleDocument(statement, counterexample, schema) }),
+    ...(counterexample && { counterexample: counterexampleDocument({ ...statement, action }, counterexample, schema) }),
   })),
 });
 
 /** `test`: a file that holds the decision of the rules where one test can say it. */
-function counterexampleDocument({ kind, member, implied }: Statement, world: World, schema: Schema): object {
+function counterexampleDocument(refuted: RefutedStatement, world: World, schema: Schema): object {
+  const { kind, member, implied, action } = refuted;
   const isOneDecision = member === undefined && implied === undefined;
-  const test = isOneDecision ? testOfWorld(world, schema, { expected: kind === 'never' ? 'yes' : 'no' }) : undefined;
-  return { action: world.action, ...worldDocument(world), test: test ?? null };
+  const asked = { expected: kind === 'never' ? 'yes' : 'no', isRestore: action === 'restore' } as const;
+  const test = isOneDecision ? testOfWorld(world, schema, asked) : undefined;
+  return { action, ...worldDocument(world), test: test ?? null };
 }
+
+type RefutedStatement = Statement & Pick<StatementResult, 'action'>;
 
 const statementTitle = ({ statement: { kind, text } }: StatementResult): string => `${kind}: ${text}`;
 
@@ -38,7 +42,7 @@ export const refutation = (result: StatementResult, file: string): string => {
 
 export function proofLines(results: readonly StatementResult[], file: string): readonly string[] {
   const lines = results.flatMap((result) => {
-    const { statement, verdict, counterexample, asking } = result;
+    const { statement, verdict, counterexample, action, asking } = result;
     if (verdict === 'proven') return [`proven   ${statementTitle(result)}`];
     const place = `${file}:${statement.line}:${statement.column}`;
     return [
@@ -47,7 +51,7 @@ export function proofLines(results: readonly StatementResult[], file: string): r
       ...(statement.why === undefined ? [] : [`  why: ${statement.why}`]),
       ...(counterexample === undefined || asking === undefined
         ? [`  the time of --budget was not enough, or the rules read what the solver does not know`]
-        : [`  ${counterexample.action}:`, ...worldLines(counterexample, asking).map((line) => `    ${line}`)]),
+        : [`  ${action}:`, ...worldLines(counterexample, asking).map((line) => `    ${line}`)]),
     ];
   });
   const count = (wanted: StatementResult['verdict']): number =>

@@ -1,5 +1,5 @@
 /** A file of policy tests, read: the callers, the rows, and what is expected of each request. */
-import type { Action, Policy, PolicyRequest, RequestFacts } from '../../policy/types.ts';
+import type { PolicyRequest, RequestFacts, RuledAction } from '../../policy/types.ts';
 import type { Data } from '../../records/write/input.ts';
 import type { Region } from '../../schema/file/issue.ts';
 import type { Collection } from '../../schema/model/model.ts';
@@ -11,19 +11,13 @@ export type Expected =
   | { readonly kind: 'status'; readonly status: number }
   | { readonly kind: 'names'; readonly names: readonly string[] };
 
-/** `restore` is about the row as a deleted one. */
-export type TestedAction = Action | 'restore';
-
-/** The rules that decide about the action. */
-export const rulesOfAction = ({ access, softDelete }: Collection, action: TestedAction): readonly Policy[] =>
-  action === 'restore' ? (softDelete?.restore ?? []) : access[action];
-
 export interface Expectation {
   readonly region: Region;
   readonly collection: Collection;
   /** The name of the row; undefined for a create, and for a list as a whole. */
   readonly record: string | undefined;
-  readonly action: TestedAction;
+  /** `restore` is about the row as a deleted one. */
+  readonly action: RuledAction;
   /** The time of the deletion before a restore; undefined: the time of the run. */
   readonly deletedAt?: string | undefined;
   /** A field with rules of its own, which a read shows or leaves out. */

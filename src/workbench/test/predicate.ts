@@ -8,9 +8,9 @@ import type { AccessContext } from '../../records/access-context.ts';
 import { recordKeyIn } from '../../records/record-key.ts';
 import { readInput } from '../../records/write/input.ts';
 import { plannedCreate, storedRow } from '../../records/write/row-in-process.ts';
-import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
+import { DELETED_AT, rulesOfAction } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, MemberAction, Relation, Schema } from '../../schema/model/model.ts';
-import { type Expectation, rulesOfAction } from './expectation.ts';
+import type { Expectation } from './expectation.ts';
 import type { TestWorld } from './test-world.ts';
 
 /** The value of each part of a rule, for the records that it was asked about. */

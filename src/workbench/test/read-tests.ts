@@ -3,13 +3,20 @@
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { SESSION_TYPES } from '../../explain/session-types.ts';
 import { type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
-import { ACTIONS, type Action, FACT_NAMES, type PolicyRequest, type RequestFacts } from '../../policy/types.ts';
+import {
+  type Action,
+  FACT_NAMES,
+  type PolicyRequest,
+  type RequestFacts,
+  RULED_ACTIONS,
+  type RuledAction,
+} from '../../policy/types.ts';
 import { datetimeOf, parseDatetime } from '../../policy/values.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { DocumentPath, Report, SchemaIssue } from '../../schema/file/issue.ts';
 import { SourceText } from '../../schema/file/source.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
-import type { Expectation, Expected, TestedAction } from './expectation.ts';
+import type { Expectation, Expected } from './expectation.ts';
 import { type NamePlace, RowNames, readRows, type TestRow } from './test-rows.ts';
 
 export interface PolicyTests {
@@ -44,8 +51,7 @@ export function readTests(text: string, file: string, schema: Schema): ReadTests
 }
 
 const FILE_KEYS = ['now', 'as', 'rows', 'tests'];
-const TESTED_ACTIONS: readonly TestedAction[] = [...ACTIONS, 'restore'];
-const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...TESTED_ACTIONS];
+const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...RULED_ACTIONS];
 export const isCallerName = (name: string): boolean => !TEST_KEYS.includes(name);
 const NAMED_TEST: readonly string[] = ['create', 'list'];
 
@@ -116,7 +122,7 @@ class TestReader {
     const at = { report: this.#report, path: [...path, named] };
     if (this.#place.names.referenced({ collection: named }, test[named], at) === undefined) return [];
     const asked = { collection, record: String(test[named]), path, query, facts, session };
-    const action = TESTED_ACTIONS.find((each) => Object.hasOwn(test, each));
+    const action = RULED_ACTIONS.find((each) => Object.hasOwn(test, each));
     return action === undefined ? this.#matrix(test, named, asked) : this.#single(test, action, asked);
   }
 
@@ -130,7 +136,7 @@ class TestReader {
 
   // -------------------------------------------------------------- a test of one request
 
-  #single(test: Data, action: TestedAction, asked: AskedRecord): readonly Expectation[] {
+  #single(test: Data, action: RuledAction, asked: AskedRecord): readonly Expectation[] {
     const { collection, path } = asked;
     const isOfRow = asked.record !== undefined;
     const named = isOfRow ? collection.name : action;
@@ -322,7 +328,7 @@ class TestReader {
 }
 
 interface TableCell {
-  readonly action: TestedAction;
+  readonly action: RuledAction;
   readonly as: string;
   readonly expected: Expected;
   readonly path: DocumentPath;
@@ -334,6 +340,6 @@ interface PlacedMember {
 }
 
 /** The actions on a record. */
-const OF_RECORD: readonly TestedAction[] = ['list', 'read', 'update', 'delete'];
-const OF_DELETED: readonly TestedAction[] = [...OF_RECORD, 'restore'];
+const OF_RECORD: readonly RuledAction[] = ['list', 'read', 'update', 'delete'];
+const OF_DELETED: readonly RuledAction[] = [...OF_RECORD, 'restore'];
 const STATUSES: ReadonlySet<number> = new Set([200, 201, 204, 403, 404, 409, 422]);

@@ -19,6 +19,7 @@ collections:
     fields: { title: string, open: { type: bool, required: true, default: false } }
     relations: { owner: { kind: belongs_to, collection: users } }
     access: { ${access} }
+    soft_delete: ${access.includes('restore')}
   users: { relations: { posts: { kind: has_many, collection: posts, via: owner } } }
 `;
 const codesOf = (text: string): readonly string[] => parseSchema(text).issues.map(({ code }) => code);
@@ -65,6 +66,8 @@ test.each<[string, readonly string[]]>([
   [`create: '@request.auth.signed_in_at > @now - 1h'`, []],
   [`list: [{ roles: [member], when: 'not (@request.auth.roles contains "admin")' }]`, []],
   [`list: '@request.auth.id is null'`, []],
+  [`restore: '@record.open and @record.deleted_at > @now - 1d'`, ['guests_write']],
+  [`restore: [{ roles: [member] }]`, []],
 ])('the warnings of { %s } are %j', (access, codes) => {
   expect(codesOf(schemaOf(access))).toEqual(codes);
 });
@@ -103,10 +106,16 @@ test('bylaw check prints the table', async () => {
     return stdout;
   };
   const access = `list: '@record.open', read: true, create: [{ roles: [guest] }]`;
+  const head = 'what guests may do (`some`: the record or the request decides)';
   expect((await checked(schemaOf(access))).split('\n').slice(0, 3)).toEqual([
-    'what guests may do (`some`: the record or the request decides)',
+    head,
     '       list  read  create  update  delete',
     'posts  some  all   all     -       -',
+  ]);
+  expect((await checked(schemaOf(`restore: true`))).split('\n').slice(0, 3)).toEqual([
+    head,
+    '       list  read  create  update  delete  restore',
+    'posts  -     -     -       -       -       all',
   ]);
   expect(await checked(schemaOf(`list: [{ roles: [member] }]`))).toMatch(/^guests may do nothing/);
   expect(await checked(schemaOf(access.replace(', create: [{ roles: [guest] }]', ''), ''))).not.toContain('guests may');

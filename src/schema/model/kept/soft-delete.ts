@@ -1,5 +1,5 @@
 /** `soft_delete: true`: a table beside that of a collection keeps its deleted records, as they were. */
-import type { Catalog, Policy } from '../../../policy/types.ts';
+import type { Action, Catalog, Policy, RuledAction } from '../../../policy/types.ts';
 import type { DocumentPath, Report } from '../../file/issue.ts';
 import type { CollectionShape } from '../../file/shape.ts';
 import { fieldOf } from '../built-in.ts';
@@ -49,6 +49,12 @@ function whyNotKept({ shape, kind, table }: Omit<SoftDeleteDeclaration, 'path'>)
   return undefined;
 }
 
+/** The rules that decide about the action. */
+export const rulesOfAction = (
+  { access, softDelete }: Pick<Collection, 'access' | 'softDelete'>,
+  action: RuledAction,
+): readonly Policy[] => (action === 'restore' ? (softDelete?.restore ?? []) : access[action]);
+
 type DeletableCollection = Pick<Collection, 'name' | 'table' | 'fields' | 'softDelete'>;
 
 /** The collection as policies and filters about its deleted records see it. */
@@ -73,6 +79,20 @@ export function deletedCatalogOf<C extends Catalog>(catalog: C, name: string): C
   const relations = new Map([...collection.relations].filter(([, { kind }]) => kind !== 'many_to_many'));
   return { ...catalog, collections: new Map(catalog.collections).set(name, { ...collection, relations }) };
 }
+
+interface AskedRules {
+  readonly collection: string;
+  readonly action: RuledAction;
+}
+
+/** The catalog and the action of the rules for an action: those for `restore` list deleted records. */
+export const askedPlace = <C extends Catalog>(
+  { collection, action }: AskedRules,
+  catalog: C,
+): { readonly catalog: C; readonly collection: string; readonly action: Action } =>
+  action === 'restore'
+    ? { catalog: deletedCatalogOf(catalog, collection), collection, action: 'list' }
+    : { catalog, collection, action };
 
 /** The schema in which the records of one collection are its deleted ones: found under the rules for `restore`, never written. */
 export function deletedSchemaOf(schema: Schema, name: string): Schema {
