@@ -551,6 +551,33 @@ rows:
     ]);
   });
 
+  test('the keys of tests are errors as the names of callers, in `as` and in the rows of users', () => {
+    const { schema } = parseSchema(SCHEMA);
+    const read = (text: string) => readTests(`${text}\ntests: []\n`, 'a.policy.yaml', schema!).issues;
+    const keys = [
+      'as',
+      'query',
+      'request',
+      'expect',
+      'data',
+      'now',
+      'list',
+      'read',
+      'create',
+      'update',
+      'delete',
+      'restore',
+    ];
+    for (const name of [...keys, 'guest']) {
+      const reason = name === 'guest' ? 'is always there' : 'is a key of tests';
+      const message = `\`${name}\` ${reason}; choose another name`;
+      const issue = { code: 'reserved_name', message, line: 1 };
+      expect(read(`as: { ${name}: {} }`)).toMatchObject([{ ...issue, column: 7 }]);
+      expect(read(`rows: { users: { ${name}: {} } }`)).toMatchObject([{ ...issue, column: 18 }]);
+    }
+    expect(read('as: { reader: {} }\nrows: { teams: { read: { name: red } } }')).toEqual([]);
+  });
+
   test('every mutation is made', () => {
     const { schema } = parseSchema(SCHEMA);
     const text = `@record.score >= 4 and @record.status in ["draft", "review"] and (@record.status = "draft" or not (@next.due is null))

@@ -6,7 +6,7 @@ import { writtenIn } from '../../schema/file/scalar.ts';
 import { SourceText } from '../../schema/file/source.ts';
 import { valueAt } from '../../schema/file/validate.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { isCallerName } from '../test/read-tests.ts';
+import { isCallerName } from '../test/test-rows.ts';
 import { type TestUse, testNameUses } from './find-names.ts';
 import type { Hover } from './hover-text.ts';
 import type { SchemaText } from './schema-text.ts';

@@ -2,6 +2,7 @@
 
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { SESSION_TYPES } from '../../explain/session-types.ts';
+import { GUEST } from '../../policy/check/guests.ts';
 import { type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
 import {
   type Action,
@@ -17,7 +18,7 @@ import type { DocumentPath, Report, SchemaIssue } from '../../schema/file/issue.
 import { SourceText } from '../../schema/file/source.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import type { Expectation, Expected } from './expectation.ts';
-import { type NamePlace, RowNames, readRows, type TestRow } from './test-rows.ts';
+import { isCallerName, type NamePlace, RowNames, readRows, type TestRow } from './test-rows.ts';
 
 export interface PolicyTests {
   readonly file: string;
@@ -51,8 +52,6 @@ export function readTests(text: string, file: string, schema: Schema): ReadTests
 }
 
 const FILE_KEYS = ['now', 'as', 'rows', 'tests'];
-const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...RULED_ACTIONS];
-export const isCallerName = (name: string): boolean => !TEST_KEYS.includes(name);
 const NAMED_TEST: readonly string[] = ['create', 'list'];
 
 function requireKey(key: string, known: readonly string[], { report, path }: NamePlace): void {
@@ -171,7 +170,7 @@ class TestReader {
     return Object.keys(test).flatMap((key) => {
       if (key === named || key === 'query' || key === 'request') return [];
       const path = [...asked.path, key];
-      if (key !== 'guest' && TEST_KEYS.includes(key)) {
+      if (key !== GUEST && !isCallerName(key)) {
         const message = `\`${key}\` needs an action with data, such as \`update\`; or name a caller`;
         this.#report({ code: 'unexpected_key', message, path, at: 'key' });
         return [];

@@ -1,6 +1,7 @@
 /** The rows and callers of a test file, completed by the least values that the schema allows. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import { keyOf, type Row } from '../../policy/types.ts';
+import { GUEST } from '../../policy/check/guests.ts';
+import { keyOf, type Row, RULED_ACTIONS } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { type RecordKey, recordKeyOf } from '../../records/record-key.ts';
 import { isObject, valueOfDefault } from '../../records/write/input.ts';
@@ -8,6 +9,10 @@ import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { DocumentPath, Report } from '../../schema/file/issue.ts';
 import { hasCompositeKey, idOfValues } from '../../schema/model/composite-key.ts';
 import type { BelongsTo, Collection, Field, Schema } from '../../schema/model/model.ts';
+
+/** The keys of tests, beside collections and callers. */
+const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', GUEST, ...RULED_ACTIONS];
+export const isCallerName = (name: string): boolean => !TEST_KEYS.includes(name);
 
 /** A row to insert: values by the names of fields and belongs_to; for users, `roles` too. */
 export interface TestRow {
@@ -132,6 +137,7 @@ interface RowsPlace {
 /** Names all rows first, because they may refer to each other in any order. */
 export function readRows(raw: Row, place: RowsPlace): readonly TestRow[] {
   const written = [...callersIn(raw.as, place), ...rowsIn(raw.rows, place)];
+  for (const row of written) checkCallerName(row, place);
   const byCollection = Map.groupBy(written, ({ collection }) => collection);
   for (const [collection, rows] of byCollection)
     if (!hasCompositeKey(collection)) {
@@ -145,6 +151,13 @@ export function readRows(raw: Row, place: RowsPlace): readonly TestRow[] {
       place.names.add(collection, new Map(ids));
     }
   return written.map((row) => completedRow(row, place));
+}
+
+/** A table of callers could not name this one. */
+function checkCallerName({ collection, name, path }: GivenRow, { report }: RowsPlace): void {
+  if (collection.kind !== 'users' || isCallerName(name)) return;
+  const reason = name === GUEST ? `\`${name}\` is always there` : `\`${name}\` is a key of tests`;
+  report({ code: 'reserved_name', message: `${reason}; choose another name`, path, at: 'key' });
 }
 
 /** The id that the members of the row make; incomplete ones are reported with the row. */
@@ -165,10 +178,6 @@ function callersIn(given: unknown, { schema, report }: RowsPlace): readonly Give
   const users = schema.collections.get('users')!;
   return namedEntries(given, ['as'], report).flatMap(([name, row]) => {
     const path = ['as', name];
-    if (name === 'guest') {
-      report({ code: 'reserved_name', message: '`guest` is always there; choose another name', path, at: 'key' });
-      return [];
-    }
     return isObject(row) ? [{ collection: users, name, given: row, path }] : notAnObject(report, path);
   });
 }
