@@ -1,5 +1,6 @@
 /** Reads small JSON bodies of a fixed shape before the handler runs. Not a route. */
 import { z } from 'zod';
+import { counted } from '../counted.ts';
 import type { Json, Shape } from '../describe/operation.ts';
 import { AUTH_BODY_LIMIT } from '../http/body.ts';
 import { type ErrorDetail, Problem, pointerPart } from '../problem.ts';
@@ -14,10 +15,10 @@ export function jsonBody<T extends z.ZodRawShape>(shape: T, limit = AUTH_BODY_LI
     shape: () => json as Json,
     async read(ctx, app) {
       const body = await app.readJson(ctx, limit);
-      const result = schema.safeParse(body);
+      const result = schema.safeParse(body, { error: messageOf, reportInput: true });
       if (result.success) return result.data as z.infer<z.ZodObject<T>>;
       throw new Problem('validation_failed', 'the body does not have the shape that this route takes', {
-        errors: result.error.issues.flatMap((issue) => issueErrors(issue, body)),
+        errors: result.error.issues.flatMap(issueErrors),
       });
     },
   };
@@ -32,8 +33,9 @@ export const withExample = <T>(body: Body<T>, example: Json | Shape): Body<T> =>
   }),
 });
 
-function issueErrors(issue: z.core.$ZodIssue, body: unknown): readonly ErrorDetail[] {
-  const pointer = issue.path.map((part) => `/${pointerPart(String(part))}`).join('');
+function issueErrors(issue: z.core.$ZodIssue): readonly ErrorDetail[] {
+  const { path } = issue;
+  const pointer = path.map((part) => `/${pointerPart(String(part))}`).join('');
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       pointer: `${pointer}/${pointerPart(key)}`,
@@ -41,11 +43,52 @@ function issueErrors(issue: z.core.$ZodIssue, body: unknown): readonly ErrorDeta
       detail: 'unknown key',
     }));
   }
-  if (issue.code === 'invalid_type' && issue.path.length === 0) {
+  if (issue.code === 'invalid_type' && path.length === 0) {
     return [{ pointer, code: 'not_an_object', detail: 'expected an object' }];
   }
-  const isMissing = issue.path.length === 1 && !Object.hasOwn(body as object, issue.path[0]!);
-  if (isMissing) return [{ pointer, code: 'required', detail: issue.message }];
+  // JSON has no undefined.
+  if (issue.input === undefined) return [{ pointer, code: 'required', detail: issue.message }];
+  if (issue.code === 'invalid_union') {
+    const meant = issue.errors.find((errors) => !errors.some(isOfAnotherType));
+    if (meant !== undefined) return meant.flatMap((each) => issueErrors({ ...each, path: [...path, ...each.path] }));
+  }
   const code = issue.code === 'invalid_type' ? 'wrong_type' : 'invalid_value';
   return [{ pointer, code, detail: issue.message }];
+}
+
+/** The value itself has another type, so this branch of a union was not meant. */
+const isOfAnotherType = ({ code, path }: z.core.$ZodIssue): boolean => code === 'invalid_type' && path.length === 0;
+
+/** The message of an issue where the shape gives none. */
+function messageOf(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `expected ${typeName(issue.expected)}`;
+    case 'invalid_union':
+      return `expected ${issue.errors.flatMap((errors) => errors.map(expectedType)).join(' or ')}`;
+    case 'invalid_value':
+      return `expected one of ${issue.values.join(', ')}`;
+    case 'too_big':
+      return `expected at most ${sizeOf(issue.maximum, issue.origin)}`;
+    case 'too_small':
+      return `expected at least ${sizeOf(issue.minimum, issue.origin)}`;
+    default:
+      return 'expected another value';
+  }
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'bool',
+  object: 'an object',
+  record: 'an object',
+};
+const typeName = (type: string): string => TYPE_NAMES[type] ?? type;
+const expectedType = (issue: z.core.$ZodIssue): string =>
+  typeName(issue.code === 'invalid_type' ? issue.expected : 'another value');
+
+const UNITS: Readonly<Record<string, string>> = { array: 'element', string: 'character' };
+function sizeOf(bound: number | bigint, origin: string): string {
+  const unit = UNITS[origin];
+  return unit === undefined ? String(bound) : counted(bound, unit);
 }

@@ -201,12 +201,19 @@ describe('`bylaw check` of statements', () => {
     [`always: 'guest can read documents can list them'`, 'expected `<who> can <action> <collection>', undefined],
     [`always: 'who can read documents'`, 'expected `<who> can <action> <collection>', undefined],
     [`why: 'x'`, 'a statement needs `never` or `always`, and not both', undefined],
+    [`never: 'guest can read teams', always: 7`, 'a statement needs `never` or `always`, and not both', undefined],
   ])('%s: %s', (statement, message, replacement) => {
     const { issues } = parseSchema(schemaWith([statement]));
     const [issue] = issues.filter(({ severity }) => severity === 'error');
     expect(issue?.message).toContain(message);
     expect(issue?.fix?.replacement).toBe(replacement);
     expect(issue?.line).toBe(schemaWith([]).split('\n').length - 1);
+  });
+
+  it('a value of another type has no second error', () => {
+    const { issues } = parseSchema(schemaWith(['never: 5']));
+    const errors = issues.filter(({ severity }) => severity === 'error').map(({ message }) => message);
+    expect(errors).toEqual(['expected a string, found `5`']);
   });
 });
 

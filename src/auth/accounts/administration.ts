@@ -4,6 +4,7 @@ import { StoreError } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
+import { unknownRole } from '../../records/write/role-changes.ts';
 import { touchedAccount } from '../../records/write/written-row.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
@@ -243,11 +244,12 @@ export class Administration {
   }
 
   #checkRoles(names: readonly string[]): void {
-    const { roles } = this.#parts.schema;
-    const unknown = names.filter((name) => !roles.has(name)).map((name) => `\`${name}\``);
-    if (unknown.length === 0) return;
-    const known = [...roles.keys()].join(', ');
-    throw new Problem('validation_failed', `unknown role ${unknown.join(', ')}; the roles are ${known}`);
+    const { schema } = this.#parts;
+    const errors = names.flatMap((name, i) => unknownRole(schema, name, `/roles/${i}`));
+    if (errors.length === 0) return;
+    const unknown = names.filter((name) => !schema.roles.has(name)).map((name) => `\`${name}\``);
+    const known = [...schema.roles.keys()].join(', ');
+    throw new Problem('validation_failed', `unknown role ${unknown.join(', ')}; the roles are ${known}`, { errors });
   }
 
   async #mustFind(email: string): Promise<User> {

@@ -3,12 +3,11 @@
  * last mail is stored. An invitation ends with its maker, and with the maker's right to assign its roles.
  */
 import { v7 } from 'uuid';
-import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { namedCells, readTextArray } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import type { SystemValues } from '../../records/system.ts';
-import { isAdministrator, mayAssign, mayAssignSome } from '../../records/write/role-changes.ts';
+import { isAdministrator, mayAssign, mayAssignSome, unknownRole } from '../../records/write/role-changes.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { apiTime, empty, param, seconds, sql, text, uuid } from '../../sql.ts';
@@ -67,11 +66,7 @@ export class Invitations {
    */
   async check({ email, roles }: InviteRequest, { caller }: Administrator): Promise<void> {
     const { db, schema, users } = this.#parts;
-    const errors = roles.flatMap((name, i) => {
-      if (schema.roles.has(name)) return [];
-      const detail = `unknown role \`${name}\`${hintOf(nearest(name, schema.roles.keys()))}`;
-      return [{ pointer: `/roles/${i}`, code: 'unknown_role', detail }];
-    });
+    const errors = roles.flatMap((name, i) => unknownRole(schema, name, `/roles/${i}`));
     if (!mayAssignSome(schema, caller.auth)) throw forbiddenInvite('your roles assign none');
     if (errors.length > 0) throw new Problem('validation_failed', 'the invitation is not valid', { errors });
     const foreign = roles.find((name) => !mayAssign(schema, caller.auth, name));

@@ -5,7 +5,7 @@ import { parseNetwork } from '../../policy/request/networks.ts';
 import { ACTIONS, type Action } from '../../policy/types.ts';
 import { parseDatetime, parseString } from '../../policy/values.ts';
 import { type ErrorDetail, echo, Problem, pointerPart } from '../../problem.ts';
-import { mayAssignSome } from '../../records/write/role-changes.ts';
+import { mayAssignSome, unknownRole } from '../../records/write/role-changes.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { ApiKey, ApiKeyEdit } from './api-key-rows.ts';
@@ -94,13 +94,11 @@ function publishableErrors(schema: Schema, roles: readonly string[] | undefined)
   ];
 }
 
-function roleErrors({ roles: known }: Schema, roles: readonly string[]): readonly ErrorDetail[] {
+function roleErrors(schema: Schema, roles: readonly string[]): readonly ErrorDetail[] {
   if (roles.length === 0) return [errorAt('/roles', 'expected at least one role', 'required')];
   return roles.flatMap((name, i) => {
     if (name === GUEST) return [errorAt(`/roles/${i}`, `\`${GUEST}\` is the role of callers who are not signed in`)];
-    if (known.has(name)) return [];
-    const detail = `unknown role \`${echo(name)}\`${hintOf(nearest(name, known.keys()))}`;
-    return [errorAt(`/roles/${i}`, detail, 'unknown_role')];
+    return unknownRole(schema, name, `/roles/${i}`);
   });
 }
 

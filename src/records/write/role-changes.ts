@@ -5,7 +5,7 @@
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { Transaction } from '../../database/contract.ts';
 import type { Row } from '../../policy/types.ts';
-import type { ErrorDetail } from '../../problem.ts';
+import { type ErrorDetail, echo } from '../../problem.ts';
 import { forbidden } from '../../refusal.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { param, sql, uuid } from '../../sql.ts';
@@ -39,12 +39,15 @@ export function readRolesChange(
  */
 export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange): readonly ErrorDetail[] {
   const errors = (names: readonly string[], key: string) =>
-    names.flatMap((name, i) => {
-      if (schema.roles.has(name)) return [];
-      const detail = `unknown role \`${name}\`${hintOf(nearest(name, schema.roles.keys()))}`;
-      return [{ pointer: `${pointer}/${key}/${i}`, code: 'unknown_role', detail }];
-    });
+    names.flatMap((name, i) => unknownRole(schema, name, `${pointer}/${key}/${i}`));
   return [...errors(set ?? [], 'set'), ...errors(add, 'add')];
+}
+
+/** The error of a name at `pointer` that is not a role of the schema. */
+export function unknownRole({ roles }: Schema, name: string, pointer: string): readonly ErrorDetail[] {
+  if (roles.has(name)) return [];
+  const detail = `unknown role \`${echo(name)}\`${hintOf(nearest(name, roles.keys()))}`;
+  return [{ pointer, code: 'unknown_role', detail }];
 }
 
 /** True if the body of an update of a user assigns roles. */

@@ -58,11 +58,14 @@ class StatementReader {
   }
 
   read({ never, always, why }: StatementShape): Statement | undefined {
-    const text = never ?? always;
-    if (text === undefined || (never !== undefined && always !== undefined)) {
+    const { source } = this.#place;
+    if (source.has([...this.#of, 'never']) === source.has([...this.#of, 'always'])) {
       const message = 'a statement needs `never` or `always`, and not both';
-      return this.#place.source.report({ code: 'statement_kind', message, path: this.#of });
+      return source.report({ code: 'statement_kind', message, path: this.#of });
     }
+    const text = never ?? always;
+    // A value of another type is reported as such.
+    if (text === undefined) return undefined;
     const kind = never === undefined ? 'always' : 'never';
     this.#path = [...this.#of, kind];
     const match = STATEMENT_FORM.exec(text);

@@ -176,6 +176,16 @@ describeOnOne(
       ])('%s is rejected', async (_, body) => {
         expect(codeOf(await admin.client.post('/api/auth/users', body))).toBe('422 validation_failed');
       });
+
+      test('an unknown role is reported at its place, and missing roles at their key', async () => {
+        const errorsOf = async (roles?: readonly string[]) =>
+          (await admin.client.post('/api/auth/users', { email: newEmail(), roles })).body.errors;
+        expect(await errorsOf(['writer', 'guest', 'wirter'])).toEqual([
+          { pointer: '/roles/1', code: 'unknown_role', detail: 'unknown role `guest`' },
+          { pointer: '/roles/2', code: 'unknown_role', detail: 'unknown role `wirter`; did you mean `writer`?' },
+        ]);
+        expect(await errorsOf()).toEqual([{ pointer: '/roles', code: 'required', detail: 'expected a list' }]);
+      });
     });
 
     test('a password reset is mailed to the user, and sets the password once', async () => {

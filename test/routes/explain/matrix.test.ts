@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { readAudit } from '../../../src/auth/audit-trail.ts';
+import type { ErrorDetail } from '../../../src/problem.ts';
 import { NOBODY, outcomeOf } from '../../support/records.ts';
 import { describeOnBoth, type User } from '../../support/service.ts';
 
@@ -263,6 +264,32 @@ describeOnBoth(
         [{ callers: ['guest', 'nobody@example.org'] }, '/callers/1 not_found'],
       ] as const)
         expect(outcomeOf(await ask({ ...question, ...change }))).toEqual([404, 'not_found', expected]);
+    });
+
+    test('a value of another type or size has an error that names what is expected', async () => {
+      const question = { collection: 'people', callers: ['guest'], ids: people };
+      for (const [change, ...expected] of [
+        [{ collection: undefined }, '/collection required: expected string'],
+        [{ collection: 5 }, '/collection wrong_type: expected string'],
+        [{ callers: undefined }, '/callers required: expected a list'],
+        [{ callers: [] }, '/callers invalid_value: expected at least 1 element'],
+        [{ callers: Array(21).fill('guest') }, '/callers invalid_value: expected at most 20 elements'],
+        [{ callers: [5] }, '/callers/0 invalid_value: expected string or an object'],
+        [{ callers: ['guest', {}] }, '/callers/1/roles required: expected a list'],
+        [{ callers: [{ roles: 'hr' }] }, '/callers/0/roles wrong_type: expected a list'],
+        [{ action: 'view' }, '/action invalid_value: expected one of list, read, create, update, delete'],
+        [{ data: [5] }, '/data/0 wrong_type: expected an object'],
+        [{ rules: { when: 'x' } }, '/rules invalid_value: expected string or a list'],
+        [
+          { rules: [{ when: 5, who: 'x' }] },
+          '/rules/0/when wrong_type: expected string',
+          '/rules/0/who unknown_key: unknown key',
+        ],
+      ] as const) {
+        const { status, body } = await ask({ ...question, ...change });
+        const texts = body.errors.map((error: ErrorDetail) => `${error.pointer} ${error.code}: ${error.detail}`);
+        expect([status, ...texts]).toEqual([422, ...expected]);
+      }
     });
 
     test('an error in a rule has its offset, its length and its fix', async () => {
