@@ -5,6 +5,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { importRecords } from '../../src/records/transfer/import-records.ts';
 import { raw } from '../../src/sql.ts';
+import { outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { FeedClient, type ReadEvent } from './feed-client.ts';
@@ -384,6 +385,16 @@ describeOnBoth(
       expect(await several({ a: { collection: 'notes' }, b: { collection: 'drafts' } })).toEqual([403, 'forbidden']);
       expect(await several({ a: { collection: 'teams' } })).toEqual([404, 'not_found']);
       expect(await several({ 'a b': { collection: 'notes' } })).toEqual([422, 'validation_failed']);
+      for (const [body, ...expected] of [
+        [[], ' not_an_object'],
+        [{}, '/feeds required'],
+        [{ feeds: [] }, '/feeds not_an_object'],
+        [{ feeds: {} }, '/feeds invalid_value'],
+        [{ feeds: { a: { collection: 'notes' } }, x: 1, 'a/b': 2 }, '/x unknown_key', '/a~1b unknown_key'],
+        [{ feed: {} }, '/feed unknown_key', '/feeds required'],
+        [{ feeds: { a: { collection: 'notes', x: 1 } } }, '/feeds/a/x unknown_key'],
+      ] as const)
+        expect(outcomeOf(await ann.client.post('/api/changes', body))).toEqual([422, 'validation_failed', ...expected]);
       const { status } = await service.anonymous.get('/api/notes/changes');
       expect(status).toBe(401);
       const asBrowser = await ann.client.get('/api/teams/changes', { Accept: 'text/event-stream' });

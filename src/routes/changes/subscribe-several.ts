@@ -2,8 +2,8 @@ import type { Context } from 'koa';
 import { eventStream, feedsBody, MOST_FEEDS } from '../../describe/feed-schemas.ts';
 import type { App } from '../../http/app.ts';
 import { admitOf } from '../../http/gate.ts';
-import { type ErrorDetail, echo, Problem, pointerPart } from '../../problem.ts';
-import { isObject } from '../../records/write/input.ts';
+import { addError, type ErrorDetail, echo, Problem, pointerPart } from '../../problem.ts';
+import { type Data, isObject } from '../../records/write/input.ts';
 import { route } from '../define-route.ts';
 import { type AskedFeed, describedFeed } from './feed-request.ts';
 import { openStream } from './open-stream.ts';
@@ -28,13 +28,23 @@ export const subscribeToSeveral = route({
 });
 
 function feedsOf(ctx: Context, app: App, body: unknown): ReadonlyMap<string, AskedFeed> {
-  const given = isObject(body) && Object.keys(body).every((key) => key === 'feeds') ? body.feeds : undefined;
-  if (!isObject(given))
-    throw invalidFeeds('', 'not_an_object', 'expected an object with the key `feeds`, an object of feeds by name');
-  const entries = Object.entries(given);
+  const entries = Object.entries(givenFeeds(body));
   if (entries.length === 0 || entries.length > MOST_FEEDS)
     throw invalidFeeds('/feeds', 'invalid_value', `expected 1 to ${MOST_FEEDS} feeds, found ${entries.length}`);
   return new Map(entries.map(([name, feed]) => [name, namedFeed(ctx, app, [name, feed])]));
+}
+
+/** The feeds by name, as they are given. */
+function givenFeeds(body: unknown): Data {
+  if (!isObject(body)) throw invalidFeeds('', 'not_an_object', 'expected an object with the key `feeds`');
+  const { feeds, ...others } = body;
+  const errors: ErrorDetail[] = [];
+  for (const key of Object.keys(others))
+    addError(errors, { pointer: `/${pointerPart(key)}`, code: 'unknown_key', detail: 'unknown key; expected `feeds`' });
+  if (isObject(feeds) && errors.length === 0) return feeds;
+  const code = feeds === undefined ? 'required' : 'not_an_object';
+  if (!isObject(feeds)) addError(errors, { pointer: '/feeds', code, detail: 'expected an object of feeds by name' });
+  throw invalidBody(errors);
 }
 
 function namedFeed(ctx: Context, app: App, [name, given]: readonly [string, unknown]): AskedFeed {
@@ -60,10 +70,11 @@ function namedFeed(ctx: Context, app: App, [name, given]: readonly [string, unkn
   return describedFeed({ given, more: ['collection'], path: ['feeds', name] }, app.schema, collection);
 }
 
-function invalidFeeds(pointer: string, code: string, detail: string): Problem {
-  const errors: readonly ErrorDetail[] = [{ pointer, code, detail }];
-  return new Problem('validation_failed', 'the body does not describe feeds', { errors });
-}
+const invalidFeeds = (pointer: string, code: string, detail: string): Problem =>
+  invalidBody([{ pointer, code, detail }]);
+
+const invalidBody = (errors: readonly ErrorDetail[]): Problem =>
+  new Problem('validation_failed', 'the body does not describe feeds', { errors });
 
 const refused = (code: 'not_found' | 'forbidden', pointer: string, detail: string): Problem =>
   new Problem(code, detail, { errors: [{ pointer, code, detail }] });
