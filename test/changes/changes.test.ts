@@ -43,7 +43,9 @@ collections:
   tags:
     changes: true
     fields: { name: string, hidden: { type: bool, default: false }, mark: { type: string, access: { read: '@record.name = "open"' } } }
+    relations: { labels: { kind: many_to_many, collection: labels } }
     access: { view: '@record.hidden = false', create: true, update: true }
+  labels: { access: { view: true } }
   covers:
     fields: { hidden: bool }
     relations: { note: { kind: belongs_to, collection: notes, on_delete: cascade } }
@@ -381,6 +383,11 @@ describeOnBoth(
           ],
         }),
       ]);
+      const unloggedLink = await ann.client.get(`/api/tags/changes?labels_any=${ann.id}`);
+      expect([unloggedLink.status, unloggedLink.body.errors]).toEqual([
+        400,
+        [{ parameter: 'labels_any', code: 'not_logged', detail: expect.stringContaining('`labels`') }],
+      ]);
       const several = (feeds: object) => refused(ann, '/api/changes', { feeds });
       expect(await several({ a: { collection: 'notes' }, b: { collection: 'drafts' } })).toEqual([403, 'forbidden']);
       expect(await several({ a: { collection: 'teams' } })).toEqual([404, 'not_found']);
@@ -402,6 +409,24 @@ describeOnBoth(
         404,
         expect.stringContaining('application/problem+json'),
       ]);
+    });
+
+    test('an unknown key of a stream has no advice that streams reject', async () => {
+      for (const [query, hint] of [
+        ['q=1', ''],
+        ['filters=1', ''],
+        ['order_by=1', ''],
+        ['page=1', ''],
+        ['expands=1', ''],
+        ['sincee=1', '; did you mean `since`?'],
+        ['titel=1', '; did you mean `title`?'],
+        ['tags=1', '; did you mean `tags_any`?'],
+      ]) {
+        const { status, body } = await ann.client.get(`/api/notes/changes?${query}`);
+        const parameter = query!.slice(0, query!.indexOf('='));
+        const detail = `\`notes\` has no filter \`${parameter}\`${hint}`;
+        expect([status, body.errors]).toEqual([400, [{ parameter, code: 'filter_unknown_key', detail }]]);
+      }
     });
 
     test('a stream tells proxies and browsers what it is, and a user has no more than the limit', async () => {

@@ -7,6 +7,7 @@ import { type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import type { RelatedFilter } from '../../records/page/related-filters.ts';
 import type { Members } from '../../records/record-shape.ts';
 import { isObject } from '../../records/write/input.ts';
+import { relationKeysOf } from '../../schema/model/filter-keys.ts';
 import { unloggedBehindFilter } from '../../schema/model/logged-tables.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { QueryBody } from '../records/query/query-body.ts';
@@ -46,12 +47,13 @@ export function queriedFeed(pairs: readonly QueryPair[], collection: Collection,
 }
 
 /** A has_one is the record of this id, or a to-many has it. */
-function relatedFilter({ kind, relation: { name }, id }: RelatedFilter, { collection, schema }: FeedPlace): Filter {
+function relatedFilter({ kind, relation, id }: RelatedFilter, { collection, schema }: FeedPlace): Filter {
+  const { name } = relation;
   const text = kind === 'has_one' ? `${name} = $id` : `${name} contains $id`;
   const { filter } = compileFilter(text, { catalog: schema, collection: collection.name, params: { id } });
   invariant(filter !== undefined, `the filter \`${text}\` compiles`);
   const unlogged = unloggedBehindFilter(filter, collection.name, schema);
-  if (unlogged !== undefined) throw notLogged({ parameter: name }, unlogged);
+  if (unlogged !== undefined) throw notLogged({ parameter: relationKeysOf(relation)[0]! }, unlogged);
   return filter.ofTexts();
 }
 

@@ -25,12 +25,13 @@ function allKeys({ fields, relations }: Filtered): readonly FilterKey[] {
       .filter(({ type }) => !isOpaque(type))
       .map((field): FilterKey => ({ key: field.name, kind: 'field', field })),
     ...[...relations.values()].flatMap((relation) =>
-      keysOf(relation).map((key): FilterKey => ({ key, kind: 'relation', relation })),
+      relationKeysOf(relation).map((key): FilterKey => ({ key, kind: 'relation', relation })),
     ),
   ];
 }
 
-function keysOf(relation: Relation): readonly string[] {
+/** The keys that take the id of a record of the relation. */
+export function relationKeysOf(relation: Relation): readonly string[] {
   switch (relation.kind) {
     case 'belongs_to':
       return [relation.name, `${relation.name}_id`];

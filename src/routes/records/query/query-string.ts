@@ -55,7 +55,7 @@ export function listRequestOf(pairs: readonly QueryPair[], collection: Collectio
   const offset = readInteger(pairs, OFFSET, errors);
   const relations = readExpand(pairs, collection, errors);
   const found: FoundFilters = { exact: [], errors, hasWords: false };
-  readFilters(pairs, { collection, schema }, found);
+  readFilters(pairs, { collection, schema, words: LIST_WORDS }, found);
   const { exact } = found;
   const query = found.hasWords ? queryOfWords({ pairs, schema, collection, errors }) : undefined;
   if (errors.length === 0 && collection.tenantLayout !== null) requireTenant({ exact, ...query }, collection, errors);
@@ -80,8 +80,8 @@ export function feedFiltersOf(
   }
   const found: FoundFilters = { exact: [], errors, hasWords: false };
   readFilters(
-    pairs.filter(({ key }) => key !== 'since'),
-    { collection, schema },
+    pairs.filter(({ key }) => !FEED_WORDS.includes(key)),
+    { collection, schema, words: FEED_WORDS },
     found,
   );
   if (errors.length === 0 && collection.tenantLayout !== null) requireTenant(found, collection, errors);
@@ -122,6 +122,11 @@ interface FilteredCollection {
   readonly collection: Collection;
 }
 
+interface FilteredRequest extends FilteredCollection {
+  /** The keys that it reads besides filters. */
+  readonly words: readonly string[];
+}
+
 interface FoundFilters {
   readonly exact: ExactFilter[];
   readonly errors: ErrorDetail[];
@@ -129,7 +134,7 @@ interface FoundFilters {
   hasWords: boolean;
 }
 
-function readFilters(pairs: readonly QueryPair[], of: FilteredCollection, found: FoundFilters): void {
+function readFilters(pairs: readonly QueryPair[], of: FilteredRequest, found: FoundFilters): void {
   const { collection } = of;
   const { exact, errors } = found;
   const keys = filterKeysOf(collection);
@@ -147,11 +152,13 @@ function readFilters(pairs: readonly QueryPair[], of: FilteredCollection, found:
       filterKey === undefined || value === undefined || isRepeated ? undefined : readFilter(filterKey, of, value);
     if (filter !== undefined) exact.push(filter);
     else if (errors.length >= MAX_SHOWN_ERRORS) errors.push(UNSHOWN_ERROR);
-    else if (filterKey === undefined) errors.push(unknownFilter(key, collection, errors.length < MAX_SUGGESTIONS));
+    else if (filterKey === undefined) errors.push(unknownFilter(key, of, errors.length < MAX_SUGGESTIONS));
     else errors.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey, of));
   }
 }
 
+/** The keys of a stream's query string that are not filters. */
+const FEED_WORDS = ['since'];
 /** The words that every list reads. */
 const PLAIN_WORDS = LIST_WORDS.filter((word) => !QUERY_WORDS.includes(word));
 
@@ -219,22 +226,28 @@ const FOREIGN_WORDS: ReadonlyMap<string, string> = new Map([
 const PAGE_ADVICE =
   '; a page begins at `offset`, the number of records before it, or at `cursor`, the `page.next_cursor` of the page before';
 
-function unknownFilter(key: string, collection: Collection, suggest: boolean): ErrorDetail {
-  const foreign = FOREIGN_WORDS.get(key.toLowerCase().replaceAll(/[_-]/g, ''));
-  const near = suggest ? (foreign ?? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()])) : undefined;
-  const whole = collection.fields.get(key.split('.', 1)[0]!);
-  // Values with parts are asked for these, by an expression.
-  const advice =
-    whole !== undefined && isOpaque(whole.type)
-      ? `; ask for its values by an expression, such as \`filter=${whole.name} is not null\``
-      : (adviceAbout(key.toLowerCase(), collection) ?? hintOf(near));
+function unknownFilter(key: string, of: FilteredRequest, suggest: boolean): ErrorDetail {
+  const { collection, words } = of;
+  const near = suggest ? nearKey(key, of) : undefined;
+  const advice = (words === LIST_WORDS ? listAdvice(key, collection) : undefined) ?? hintOf(near);
   const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${advice}`;
   return { parameter: key, code: 'filter_unknown_key', detail };
 }
 
-function adviceAbout(key: string, { name, softDelete }: Collection): string | undefined {
-  if (key === 'page') return PAGE_ADVICE;
-  if (key === 'deleted' && softDelete !== undefined)
+function nearKey(key: string, { collection, words }: FilteredRequest): string | undefined {
+  const foreign = FOREIGN_WORDS.get(key.toLowerCase().replaceAll(/[_-]/g, ''));
+  if (foreign !== undefined && words.includes(foreign)) return foreign;
+  return nearest(key, [...words, ...filterKeysOf(collection).keys()]);
+}
+
+/** Advice about a key that a list does not have. */
+function listAdvice(key: string, { name, fields, softDelete }: Collection): string | undefined {
+  const whole = fields.get(key.split('.', 1)[0]!);
+  // Values with parts are asked for these, by an expression.
+  if (whole !== undefined && isOpaque(whole.type))
+    return `; ask for its values by an expression, such as \`filter=${whole.name} is not null\``;
+  if (key.toLowerCase() === 'page') return PAGE_ADVICE;
+  if (key.toLowerCase() === 'deleted' && softDelete !== undefined)
     return `; \`POST /api/${name}/query\` with \`"deleted": true\` finds deleted records`;
   return undefined;
 }
