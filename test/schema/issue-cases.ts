@@ -254,7 +254,12 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['wrong_type'],
     says: 'found the string `80`',
   },
-  { about: 'two documents', text: 'roles: []\n⟦---\nroles: []\n', codes: ['yaml_syntax'] },
+  {
+    about: 'two documents',
+    text: 'roles: []\n⟦---\nroles: []\n',
+    codes: ['yaml_syntax'],
+    says: 'expected one document, found another one after it; `---` may only begin the file',
+  },
   { about: 'an alias of nothing', text: 'roles: ⟦*nope\n', codes: ['yaml_alias'] },
   { about: 'a key given twice', text: 'roles: [a]\n⟦roles: [b]\n', codes: ['duplicate_key'] },
   { about: 'a field given twice', text: inA('      ⟦n: int\n'), codes: ['duplicate_key'], says: '`n` is given twice' },
@@ -389,6 +394,14 @@ collections:
     checks: { ⟦__proto__: { when: '@next.title != "a"', message: never } }
 `,
     codes: Array.from({ length: 9 }, () => 'invalid_name'),
+  },
+  {
+    about: 'names of checks with a dash, a first underscore and 49 letters',
+    text: inA(
+      `    checks: { ⟦in-order: { when: '@next.n > 1', message: m }, ⟦_c: {}, ⟦${'a'.repeat(49)}: { when: '@next.n > 1', message: m } }\n`,
+    ),
+    codes: ['invalid_name', 'invalid_name', 'invalid_name'],
+    says: '`in-order` is not a valid name; expected a letter, then letters, digits and single underscores',
   },
   { about: 'a field called id', text: 'collections:\n  a:\n    fields: { ⟦id: int }\n', codes: ['reserved_name'] },
   {
@@ -901,6 +914,18 @@ collections:
     about: 'create on users',
     text: 'collections:\n  users:\n    access:\n      ⟦create: true\n',
     codes: ['no_such_action'],
+  },
+  {
+    about: 'strings in a list for an int',
+    text: policy(`'@record.n in [⟦"x"] or @record.n in [1, ⟦"x"]'`),
+    codes: ['type_mismatch', 'type_mismatch'],
+    says: 'expected int, found string',
+  },
+  {
+    about: 'a condition with parameters, unquoted in a flow mapping',
+    text: 'conditions: { is_a: true, ⟦is_b(n: int, m: int): "n = m" }\n',
+    codes: ['yaml_unquoted'],
+    says: 'put the name and the parameters of the condition in quotes',
   },
   { about: 'a policy that begins with @ unquoted', text: policy('⟦@record.n = 1'), codes: ['yaml_unquoted'] },
   { about: 'a policy that begins with ! unquoted', text: policy('⟦!(@record.n = 1)'), codes: ['yaml_unquoted'] },

@@ -149,8 +149,7 @@ export function readList(list: List, element: ListElement): ReadList {
       issues.push({ code: 'null_compared', message, span: item.span });
       continue;
     }
-    const read =
-      expected === undefined ? ownReading(item) : readAgainst(item, isNumeric(expected) ? 'float' : expected);
+    const read = expected === undefined ? ownReading(item) : readAgainst(item, expected);
     if (isIssue(read)) issues.push(read);
     else items.push(read);
     if (!isIssue(read)) expected ??= read.type;

@@ -23,7 +23,11 @@ type SourceRange = readonly [start: number, end: number];
 /** YAML errors after which the tree is still what the author meant. */
 const HARMLESS = new Set(['BAD_SCALAR_START', 'DUPLICATE_KEY']);
 
-const TABS = 'tabs are not allowed as indentation; use spaces';
+/** Messages in place of those of the parser, by the code of the error. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ['TAB_AS_INDENT', 'tabs are not allowed as indentation; use spaces'],
+  ['MULTIPLE_DOCS', 'expected one document, found another one after it; `---` may only begin the file'],
+]);
 
 interface YamlError {
   readonly code: string;
@@ -297,7 +301,7 @@ export class SourceText {
       return;
     }
     const [first = ''] = error.message.split('\n');
-    const reason = error.code === 'TAB_AS_INDENT' ? TABS : `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
+    const reason = REASONS.get(error.code) ?? `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
     this.#add(error.pos, { code: 'yaml_syntax', message: `not valid YAML: ${reason}`, path });
   }
 
@@ -444,13 +448,14 @@ function spanIn(offsets: readonly number[], { start, end }: Span): SourceRange {
   return [from, end >= last ? Math.max(to, before + 1) : Math.min(to, Math.max(before + 1, to))];
 }
 
-/** `is_member(team: teams):` as a key without quotes, on the line of the error. */
+/** `is_member(team: teams):` as a key without quotes, with the error in it. */
 function unquotedCondition(text: string, offset: number): SourceRange | undefined {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   const line = firstPart(text.slice(start, start + 400), '\n');
-  const key = /^[ \t]*([A-Za-z_][A-Za-z0-9_]*[ \t]?\([^()'":]*:[^()'"]*\))[ \t]*:/.exec(line);
-  if (key === null) return undefined;
-  const [whole, name = ''] = key;
-  const at = start + whole.indexOf(name);
-  return [at, at + name.length];
+  const keys = line.matchAll(/(?<=^[ \t]*|[{,][ \t]*)[A-Za-z_][A-Za-z0-9_]*[ \t]?\([^()'":]*:[^()'"]*\)(?=[ \t]*:)/g);
+  for (const { 0: name, index } of keys) {
+    const at = start + index;
+    if (at <= offset && offset < at + name.length) return [at, at + name.length];
+  }
+  return undefined;
 }

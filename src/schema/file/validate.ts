@@ -3,7 +3,9 @@
  * wrong parts out, so that the rest can be checked too.
  */
 import { nearest } from '../../../grammar/suggest.ts';
+import { present } from '../../invariant.ts';
 import { foreignType } from '../fields/foreign-types.ts';
+import { nameIssue } from '../model/names.ts';
 import { inYaml, policyFor } from '../model/policy-words.ts';
 import type { DocumentPath, Report } from './issue.ts';
 import { NAME, type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
@@ -192,6 +194,7 @@ const PATTERNS: readonly (readonly [RegExp, string, string])[] = [
 function flattenLeaf(error: ZodIssue, raw: unknown): Flat[] {
   const { path } = error;
   const value = valueAt(raw, path);
+  if (error.code === 'invalid_key') return invalidName(path);
   if (error.code === 'unrecognized_keys') return (error.keys ?? []).map((key) => unknownProperty(path, key, raw));
   if (value === undefined && path.length > 0) return [missingKey(path, error, raw)];
   if (error.code === 'invalid_value' || (error.code === 'invalid_union' && error.options !== undefined)) {
@@ -208,6 +211,12 @@ function flattenLeaf(error: ZodIssue, raw: unknown): Flat[] {
     return [{ code: 'out_of_range', message, path, at: 'value', prune: path }];
   }
   return [wrongType(path, labels(error), value)];
+}
+
+/** INVARIANT: the keys that the shape restricts are names. */
+function invalidName(path: DocumentPath): Flat[] {
+  const issue = present(nameIssue(String(path.at(-1))), 'the reason');
+  return [{ ...issue, path, at: 'key', prune: path }];
 }
 
 function notOneOf(path: DocumentPath, options: readonly string[], value: unknown): Flat {
