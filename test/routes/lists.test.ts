@@ -186,6 +186,19 @@ describeRoutes(
       });
 
       test.each([
+        ['title=%00', '`title` must be a string without NUL'],
+        ['title=%ff', '`title` must be percent-encoded UTF-8, in which `%` itself is `%25`'],
+        ['title=100%', '`title` must be percent-encoded UTF-8, in which `%` itself is `%25`'],
+        ['score=%ff', '`score` must be percent-encoded UTF-8, in which `%` itself is `%25`'],
+      ])('the error of %s names what is wrong in the text', async (query, detail) => {
+        const { status, body } = await list(`?${query}`);
+        expect([status, body.errors]).toEqual([
+          400,
+          [{ parameter: query.split('=')[0], code: 'filter_invalid_value', detail }],
+        ]);
+      });
+
+      test.each([
         ['titel=a', 'title'],
         ['tags=x', 'tags_any'],
         ['comments=x', 'comments_any'],

@@ -45,7 +45,7 @@ export const string: FieldKind = {
   doc: 'Unicode text without NUL',
   ...asInPolicies(SCALARS.string),
   column: 'text',
-  expected: 'a string',
+  expected: 'a string without NUL',
   bounds: 'length',
   hasEnum: true,
   fromJson: stringFromJson,

@@ -153,7 +153,7 @@ function readFilters(pairs: readonly QueryPair[], of: FilteredRequest, found: Fo
     if (filter !== undefined) exact.push(filter);
     else if (errors.length >= MAX_SHOWN_ERRORS) errors.push(UNSHOWN_ERROR);
     else if (filterKey === undefined) errors.push(unknownFilter(key, of, errors.length < MAX_SUGGESTIONS));
-    else errors.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey, of));
+    else errors.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey, of, value));
   }
 }
 
@@ -199,10 +199,13 @@ const repeatedKey = ({ key }: FilterKey): ErrorDetail => ({
   detail: `the filter \`${key}\` is given more than once`,
 });
 
-function invalidValue(filterKey: FilterKey, of: FilteredCollection): ErrorDetail {
-  const detail = `\`${filterKey.key}\` must be ${expectedForm(filterKey, of)}`;
+function invalidValue(filterKey: FilterKey, of: FilteredCollection, value: QueryPair['value']): ErrorDetail {
+  const expected = value === undefined ? PERCENT_ENCODED : expectedForm(filterKey, of);
+  const detail = `\`${filterKey.key}\` must be ${expected}`;
   return { parameter: filterKey.key, code: 'filter_invalid_value', detail };
 }
+
+const PERCENT_ENCODED = 'percent-encoded UTF-8, in which `%` itself is `%25`';
 
 function expectedForm(filterKey: FilterKey, of: FilteredCollection): string {
   if (filterKey.kind !== 'field') return idsFilter(filterKey, of).expected;
