@@ -68,7 +68,7 @@ export interface HistoryAnswer {
 /** Throws `not_found`, `query_too_expensive`. */
 export const history = (store: Store, access: AccessContext, request: HistoryRequest): Promise<HistoryAnswer> =>
   readWithinBudget({ schema: store.schema, reader: store.db }, (budget) =>
-    historyOf({ store, budget }, access, request),
+    historyWithin({ store, budget }, access, request),
   );
 
 interface BudgetedStore {
@@ -76,7 +76,7 @@ interface BudgetedStore {
   readonly budget: ReadBudget;
 }
 
-async function historyOf(
+async function historyWithin(
   { store, budget }: BudgetedStore,
   access: AccessContext,
   request: HistoryRequest,

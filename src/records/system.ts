@@ -62,16 +62,17 @@ export async function findSystem(
 }
 
 /** The service has no caller here, so a default from `@request.auth` gives nothing. */
-function defaultValue(otherwise: Default | undefined): unknown {
-  return otherwise?.kind === 'auth' ? undefined : valueOfDefault(otherwise, datetimeOf(new Date()));
-}
+const defaultValue = (otherwise: Default | undefined, now: string): unknown =>
+  otherwise?.kind === 'auth' ? undefined : valueOfDefault(otherwise, now);
 
 type NamedColumn = Pick<Field, 'name' | 'column'> & Partial<Pick<BelongsTo, 'references'>>;
 
 function systemValues(schema: Schema, collection: Collection, given: SystemValues): readonly ColumnValue[] {
   const values: ColumnValue[] = [];
+  // `created_at` and `updated_at` are one instant.
+  const now = datetimeOf(new Date());
   const push = (member: NamedColumn, type: ColumnValue['type'], otherwise: Default | undefined) => {
-    const value = given[member.name] ?? defaultValue(otherwise);
+    const value = given[member.name] ?? defaultValue(otherwise, now);
     const { column, references } = member;
     if (value !== undefined) values.push({ column, type, value: value as ColumnValue['value'], references });
   };

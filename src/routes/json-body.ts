@@ -63,15 +63,15 @@ const isOfAnotherType = ({ code, path }: z.core.$ZodIssue): boolean => code === 
 function messageOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
-      return `expected ${typeName(issue.expected)}`;
+      return `expected ${jsonTypeName(issue.expected)}`;
     case 'invalid_union':
       return `expected ${issue.errors.flatMap((errors) => errors.map(expectedType)).join(' or ')}`;
     case 'invalid_value':
       return `expected one of ${issue.values.join(', ')}`;
     case 'too_big':
-      return `expected at most ${sizeOf(issue.maximum, issue.origin)}`;
+      return `expected at most ${boundText(issue.maximum, issue.origin)}`;
     case 'too_small':
-      return `expected at least ${sizeOf(issue.minimum, issue.origin)}`;
+      return `expected at least ${boundText(issue.minimum, issue.origin)}`;
     default:
       return 'expected another value';
   }
@@ -83,12 +83,12 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: 'an object',
   record: 'an object',
 };
-const typeName = (type: string): string => TYPE_NAMES[type] ?? type;
+const jsonTypeName = (type: string): string => TYPE_NAMES[type] ?? type;
 const expectedType = (issue: z.core.$ZodIssue): string =>
-  typeName(issue.code === 'invalid_type' ? issue.expected : 'another value');
+  jsonTypeName(issue.code === 'invalid_type' ? issue.expected : 'another value');
 
-const UNITS: Readonly<Record<string, string>> = { array: 'element', string: 'character' };
-function sizeOf(bound: number | bigint, origin: string): string {
-  const unit = UNITS[origin];
+const COUNTED_UNITS: Readonly<Record<string, string>> = { array: 'element', string: 'character' };
+function boundText(bound: number | bigint, origin: string): string {
+  const unit = COUNTED_UNITS[origin];
   return unit === undefined ? String(bound) : counted(bound, unit);
 }

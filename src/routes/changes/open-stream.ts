@@ -114,7 +114,7 @@ function sinkOf(stream: EventStream, name: string): EventSink {
   };
 }
 
-const isSameCaller = (a: Caller, b: Caller): boolean => stateOf(a) === stateOf(b);
+const isSameCaller = (a: Caller, b: Caller): boolean => callerState(a) === callerState(b);
 
 /** All that decides what a caller may read. */
-const stateOf = ({ auth, kind, bounds }: Caller): string => JSON.stringify([auth, kind, bounds?.limitText]);
+const callerState = ({ auth, kind, bounds }: Caller): string => JSON.stringify([auth, kind, bounds?.limitText]);

@@ -21,12 +21,12 @@ export function expectedFields(collection: Collection): string {
   return names.length === 0 ? `\`${collection.name}\` has no unique field` : `expected ${names.join(' or ')}`;
 }
 
-const kindOf = (field: UniqueField, schema: Schema): FieldKind =>
+const kindOfUnique = (field: UniqueField, schema: Schema): FieldKind =>
   'kind' in field ? keyKindIn(schema, field.collection) : FIELD_KINDS[field.type];
 
 /** The value of the field as JSON has it. Throws `invalid_parameter`. */
 export function valueInPath(field: UniqueField, text: string, schema: Schema): unknown {
-  const kind = kindOf(field, schema);
+  const kind = kindOfUnique(field, schema);
   const value = kind.fromQuery(text);
   if (value !== undefined) return value;
   const detail = `expected a value of \`${field.name}\`: ${kind.expected}`;
@@ -36,7 +36,7 @@ export function valueInPath(field: UniqueField, text: string, schema: Schema): u
 /** True of two JSON values that a body stores as the same value of the field. */
 export function isSameValue(field: UniqueField, [one, other]: readonly [unknown, unknown], schema: Schema): boolean {
   if (one === other) return true;
-  const kind = kindOf(field, schema);
+  const kind = kindOfUnique(field, schema);
   const limits = 'kind' in field ? {} : field;
   const [read, otherRead] = [kind.fromJson(one, limits), kind.fromJson(other, limits)];
   return !read.error && !otherRead.error && read.value === otherRead.value;
