@@ -309,6 +309,8 @@ test('a collection with unique fields has upserts, and the words of its addresse
   expect(parameters.map(({ name, schema }: Json) => [name, schema.enum])).toEqual([
     ['field', ['slug']],
     ['value', undefined],
+    ['If-Match', undefined],
+    ['If-None-Match', ['*']],
   ]);
   expect(requestBody.content['application/json'].schema.properties.data.required).toBeUndefined();
   const words = routes.flatMap(({ path }) => /^\/api\/:collection\/([a-z]+)/.exec(path)?.[1] ?? []);

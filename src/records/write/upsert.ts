@@ -40,6 +40,12 @@ export interface UpsertRequest {
   /** Has the value of the field. */
   readonly data: Data;
   readonly relations: readonly Relation[];
+  /** False: a record that is not found is `changed`. Default: it is created. */
+  readonly mayCreate?: boolean;
+  /** False: a record that is found is `changed`. Default: it is updated. */
+  readonly mayUpdate?: boolean;
+  /** The versions of the found record that the caller accepts; undefined: any. */
+  readonly ifVersion?: readonly string[] | undefined;
   /** Default: a transaction of its own. A lost race then ends it with `unique_violation`: the caller runs it again. */
   readonly tx?: Transaction;
 }
@@ -60,14 +66,18 @@ export async function upsert(store: Store, access: UpsertAccess, request: Upsert
       if (attempt === 1) return await upsertIn(store, access, request);
       return await store.transaction((own) => upsertIn(store, access, request, own));
     } catch (error) {
-      if (attempt === UPSERT_ATTEMPTS || !isLostRace(error)) throw error;
+      if (attempt === UPSERT_ATTEMPTS || !isLostRace(error, attempt)) throw error;
     }
   }
 }
 
 /** Another write came between. A hidden record, and a taken value of another field, are refused again. */
-const isLostRace = (error: unknown): boolean =>
-  error instanceof Refusal && ['unique_violation', 'changed', 'not_found'].includes(error.code);
+function isLostRace(error: unknown, attempt: number): boolean {
+  if (!(error instanceof Refusal)) return false;
+  // Only the first attempt writes a record that it has not locked.
+  if (error.code === 'changed') return attempt === 1;
+  return error.code === 'unique_violation' || error.code === 'not_found';
+}
 
 async function upsertIn(
   store: Store,
@@ -75,18 +85,30 @@ async function upsertIn(
   request: UpsertRequest,
   tx?: Transaction,
 ): Promise<Upserted> {
-  const { field, data, relations } = request;
+  const { field, data, relations, mayCreate = true, mayUpdate = true } = request;
   const found = access.read && (await findRecord({ store, q: tx ?? store.db, access: access.read }, request, true));
+  if (found === undefined && !mayCreate) throw new Refusal('changed', 'no record that you may read has the value');
+  if (found !== undefined && !mayUpdate) throw new Refusal('changed', 'a record has the value already');
   if (found === undefined) {
     const written = await create(store, access.create(data), { data, relations, tx });
     return { isCreated: true, written };
   }
   const { collection } = access.read!;
   const changed = changedByUpsert(collection, field, data);
-  const { id, version } = found;
-  const ifVersion = tx === undefined && version !== undefined ? [version] : undefined;
+  const { id } = found;
+  const ifVersion = acceptedVersions(found, request, tx);
   const change = { id, data: changed, errors: errorsOfId(collection, data, id), relations, ifVersion, tx };
   return { isCreated: false, written: await update(store, access.update(changed), change) };
+}
+
+/** A record that is not locked is written as it was found. */
+function acceptedVersions(
+  { version }: FoundRecord,
+  { ifVersion }: UpsertRequest,
+  tx: Transaction | undefined,
+): readonly string[] | undefined {
+  if (tx !== undefined || version === undefined) return ifVersion;
+  return ifVersion === undefined || ifVersion.includes(version) ? [version] : [];
 }
 
 /**

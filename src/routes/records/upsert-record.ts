@@ -1,3 +1,4 @@
+import type { Context } from 'koa';
 import {
   exclusionProblems,
   expandParameter,
@@ -6,9 +7,12 @@ import {
   upsertData,
   written,
 } from '../../describe/collection-schemas.ts';
+import type { OperationParameter } from '../../describe/operation.ts';
+import { versionsOf } from '../../http/answer/send.ts';
 import { admitOf, callerOf, requestedCollection } from '../../http/gate.ts';
-import { type ErrorDetail, Problem } from '../../problem.ts';
+import { type ErrorDetail, Problem, problemOfError } from '../../problem.ts';
 import type { Data } from '../../records/write/input.ts';
+import type { UpsertRequest } from '../../records/write/upsert.ts';
 import {
   type Collection,
   type Schema,
@@ -18,8 +22,15 @@ import {
 } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './query/query-string.ts';
-import { answerCreated, answerWritten, recordBody, sendAnswer } from './request.ts';
+import { answerCreated, answerWritten, headerOf, ifMatchParameter, recordBody, sendAnswer } from './request.ts';
 import { expectedFields, isSameValue, uniqueFieldOf, upsertAccessOf, valueInPath } from './upsert-request.ts';
+
+const onlyNewParameter: OperationParameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: '`*`: a record is created, and `changed` where one is found.',
+  schema: { type: 'string', enum: ['*'] },
+};
 
 export const upsertRecord = route({
   method: 'PUT',
@@ -29,9 +40,9 @@ export const upsertRecord = route({
   summary: 'Update the record of {collection} that has a unique value, or create it',
   description:
     'Repeatable. Fields that the body leaves out keep their values, or take their defaults in a new record. A record that you ' +
-    'may not read is as a taken value of a create.',
+    'may not read is as a taken value of a create. With `If-Match` no record is created: it is `changed` where none is found.',
   concerns: isOfUnique,
-  parameters: [expandParameter],
+  parameters: [expandParameter, ifMatchParameter, onlyNewParameter],
   body: recordBody(upsertData),
   answers: {
     200: {
@@ -50,6 +61,7 @@ export const upsertRecord = route({
     'unknown_expand',
     'forbidden',
     'not_found',
+    'changed',
     uniqueProblems,
     exclusionProblems,
     transitionProblems,
@@ -60,10 +72,12 @@ export const upsertRecord = route({
     if (field === undefined) throw new Problem('not_found', `not a unique field; ${expectedFields(collection)}`);
     const access = upsertAccessOf(admitOf(ctx, app), collection);
     const relations = expandOf(ctx, collection);
+    const preconditions = preconditionsOf(ctx);
     if (errors.length > 0) throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors });
     const data = withValueInPath(given, field, { text: ctx.params.value as string, schema: app.schema });
     const { principal } = callerOf(ctx);
-    const { isCreated, written: record } = await app.records.upsert(access, { field, data, relations }, principal);
+    const request = { field, data, relations, ...preconditions };
+    const { isCreated, written: record } = await app.records.upsert(access, request, principal);
     const path = `/api/${collection.name}`;
     const answer = isCreated ? answerCreated(path, collection, record) : answerWritten(collection, record);
     await sendAnswer(ctx, answer);
@@ -72,6 +86,16 @@ export const upsertRecord = route({
 
 function isOfUnique(collection: Collection): boolean {
   return uniqueFieldsOf(collection).length > 0 && takesWrite(collection, 'create') && takesWrite(collection, 'update');
+}
+
+/** Throws `invalid_parameter`. */
+function preconditionsOf(ctx: Context): Pick<UpsertRequest, 'mayCreate' | 'mayUpdate' | 'ifVersion'> {
+  const [ifMatch, ifNoneMatch] = [headerOf(ctx, 'If-Match'), headerOf(ctx, 'If-None-Match')];
+  if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') {
+    const detail = 'an upsert takes no `If-None-Match` but `*`; send the versions that it may update as `If-Match`';
+    throw problemOfError('invalid_parameter', { parameter: 'If-None-Match', code: 'invalid_parameter', detail });
+  }
+  return { mayCreate: ifMatch === undefined, mayUpdate: ifNoneMatch === undefined, ifVersion: versionsOf(ifMatch) };
 }
 
 interface PathValue {

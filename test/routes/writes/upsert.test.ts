@@ -177,6 +177,58 @@ function suite(service: TestService): void {
     expect(outcomeOf(await put(ann, at(slug), { level: 9 }))).toEqual([403, 'forbidden', '/data/level forbidden']);
   });
 
+  describe('preconditions:', () => {
+    const CHANGED = [412, 'changed'];
+    const putIf = (user: User, headers: { readonly [name: string]: string }, data: object = {}) =>
+      user.client.put(`/api/${at(slug)}`, { data }, headers);
+    const titleOf = async (): Promise<string | undefined> =>
+      (await ann.client.get(`/api/pages?slug=${encodeURIComponent(slug)}`)).body.data[0]?.title;
+
+    test('If-Match updates the version that it names, and creates nothing', async () => {
+      for (const tag of ['*', '"stale"'])
+        expect(outcomeOf(await putIf(ann, { 'If-Match': tag }, { title: 'new' }))).toEqual(CHANGED);
+      expect(await titleOf()).toBeUndefined();
+      const first = (await put(ann, at(slug), { title: 'one' })).headers.get('etag')!;
+      const second = await putIf(ann, { 'If-Match': first }, { title: 'two' });
+      expect([second.status, second.body.data.title]).toEqual([200, 'two']);
+      for (const tag of [first, '"stale"', `W/${second.headers.get('etag')}`])
+        expect(outcomeOf(await putIf(ann, { 'If-Match': tag }, { title: 'late' }))).toEqual(CHANGED);
+      expect(await titleOf()).toBe('two');
+      expect((await putIf(ann, { 'If-Match': '*' }, { title: 'three' })).status).toBe(200);
+      const { etag } = Object.fromEntries((await putIf(ann, { 'If-Match': '*' })).headers);
+      expect((await putIf(ann, { 'If-Match': `${first}, ${etag}` }, { title: 'four' })).status).toBe(200);
+      // The errors that precede it do so here, too.
+      expect(outcomeOf(await putIf(ann, { 'If-Match': first }, { level: 'x' }))).toEqual([
+        422,
+        'validation_failed',
+        '/data/level wrong_type',
+      ]);
+      expect(outcomeOf(await putIf(bob, { 'If-Match': first }))).toEqual([403, 'forbidden']);
+    });
+
+    test('If-None-Match creates, and updates nothing', async () => {
+      expect((await putIf(ann, { 'If-None-Match': '*' }, { title: 'one' })).status).toBe(201);
+      expect(outcomeOf(await putIf(ann, { 'If-None-Match': '*' }, { title: 'two' }))).toEqual(CHANGED);
+      expect(outcomeOf(await putIf(ann, { 'If-None-Match': '*', 'If-Match': '*' }))).toEqual(CHANGED);
+      expect(outcomeOf(await putIf(ann, { 'If-None-Match': '"x"' }, { title: 'two' }))).toEqual([
+        400,
+        'invalid_parameter',
+        'If-None-Match invalid_parameter',
+      ]);
+      expect(await titleOf()).toBe('one');
+    });
+
+    test('a hidden record is as none with If-Match, and as a taken value with If-None-Match', async () => {
+      await put(bob, at(slug), { title: 'of bob', hidden: true });
+      const hidden = await putIf(ann, { 'If-Match': '*' });
+      expect(outcomeOf(await putIf(ann, { 'If-None-Match': '*' }))).toEqual(TAKEN('slug'));
+      slug = `${slug} none`;
+      const none = await putIf(ann, { 'If-Match': '*' });
+      expect(outcomeOf(none)).toEqual(CHANGED);
+      expect({ ...hidden.body, request_id: '' }).toEqual({ ...none.body, request_id: '' });
+    });
+  });
+
   test('letter case is ignored where the key ignores it', async () => {
     const first = await put(ann, at(`Ä${slug}`, 'code'), { slug, title: 'one' });
     expect(first.status).toBe(201);
@@ -283,6 +335,18 @@ function races(service: TestService): void {
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
       expect(new Set(answers.map(({ body }) => body.data.id)).size).toBe(1);
     }
+  });
+
+  test('one of many requests creates, and one of many updates its version', async () => {
+    const path = '/api/pages/by/slug/conditional';
+    const titled = (headers: { readonly [name: string]: string }) =>
+      Promise.all(people.map(({ client }, i) => client.put(path, { data: { title: `t${i}` } }, headers)));
+    const creates = await titled({ 'If-None-Match': '*' });
+    expect(creates.map(({ status }) => status).sort()).toEqual([201, 412, 412, 412, 412, 412, 412, 412]);
+    const made = creates.find(({ status }) => status === 201)!;
+    const updates = await titled({ 'If-Match': made.headers.get('etag')! });
+    expect(updates.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412, 412, 412, 412]);
+    expect((await titled({ 'If-Match': '*' })).map(({ status }) => status)).toEqual(people.map(() => 200));
   });
 
   test('batches and single requests make one record', async () => {
