@@ -64,14 +64,15 @@ export interface Aggregates {
 }
 
 /** The texts of the values of each period. `weekday` is a number: 1 is Monday, 7 is Sunday. */
-const PERIOD_FORMS: Readonly<Record<PeriodName, string>> = {
+const PERIOD_FORMS: Readonly<Record<Exclude<PeriodName, 'weekday'>, string>> = {
   year: 'YYYY',
   month: 'YYYY-MM',
   week: 'IYYY-"W"IW',
   day: 'YYYY-MM-DD',
   hour: 'YYYY-MM-DD"T"HH24',
-  weekday: 'ID',
 };
+/** NULL for a year before 1 or after 9999, whose text would be that of another year or sort among others. */
+const OF_FOUR_DIGITS = "'^AD ([0-9]{4}([^0-9].*)?)$'";
 
 /** Throws `query_too_expensive`, and `validation_failed` for a time zone that the database does not know. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
@@ -214,8 +215,8 @@ class SeenColumns {
     const { of, zone } = period;
     const hasTime = 'type' in path.field && isInstant(path.field.type);
     const local = hasTime ? sql`${column} AT TIME ZONE ${param('text', zone)}` : column;
-    const text = sql`to_char(${local}, ${raw(`'${PERIOD_FORMS[of]}'`)})`;
-    return of === 'weekday' ? sql`${text}::int` : text;
+    if (of === 'weekday') return sql`to_char(${local}, 'ID')::int`;
+    return sql`substring(to_char(${local}, ${raw(`'AD ${PERIOD_FORMS[of]}'`)}) FROM ${raw(OF_FOUR_DIGITS)})`;
   }
 
   /**

@@ -154,6 +154,36 @@ describeRoutes(
       ]);
     });
 
+    test('a period outside the years of four digits is null', async () => {
+      const ids: unknown[] = [];
+      for (const at of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z'])
+        ids.push((await make(ann, 'orders', { at, note: 'end' })).id);
+      const periods = async (zone: string) => {
+        const found = ['year', 'month', 'week', 'day', 'hour'].map(async (name) => {
+          const asked = { group_by: [`${name}(at)`], filter: 'note = "end"', zone, sort: [`${name}(at)`] };
+          return ((await rows(asked)) as Record[]).map((group) => group[`${name}(at)`]);
+        });
+        return Promise.all(found);
+      };
+      const [west, east] = [await periods('America/New_York'), await periods('Asia/Tokyo')];
+      for (const id of ids) await ann.client.delete(`/api/orders/${id}`);
+      expect(west).toEqual([
+        ['9999', null],
+        ['9999-12', null],
+        ['9999-W52', null],
+        ['9999-12-31', null],
+        ['9999-12-31T18', null],
+      ]);
+      expect(east).toEqual([
+        ['0001', null],
+        ['0001-01', null],
+        // The week of the first of January, a Saturday, began in the year before.
+        ['0001-W01', '9999-W52'],
+        ['0001-01-01', null],
+        ['0001-01-01T09', null],
+      ]);
+    });
+
     test('group and measure through relations that may be read', async () => {
       expect(await rows({ group_by: ['customer.name'], measures: { n: 'count' } })).toEqual([
         { 'customer.name': 'Acme', n: 2 },

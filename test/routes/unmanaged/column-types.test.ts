@@ -130,6 +130,19 @@ collections:
           } while (after !== undefined && after !== null);
           expect(new Set(ids).size).toBe((await client.get('/api/persons')).body.data.length);
         }
+        const grouped = async (period: string) =>
+          (
+            await client.post('/api/persons/aggregate', {
+              filter: 'name = "x"',
+              group_by: [period],
+              measures: { n: 'count' },
+            })
+          ).body.data.map((group: Record<string, unknown>) => [group[period], group.n]);
+        expect(await grouped('year(born)')).toEqual([
+          ['1991', 1],
+          [null, 2],
+        ]);
+        expect(await grouped('week(seen)')).toEqual([[null, 3]]);
       });
     },
     world.options,
