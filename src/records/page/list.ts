@@ -10,9 +10,11 @@ import type { CapabilityColumns } from '../capabilities.ts';
 import { toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
 import { type ReadBudget, readWithinBudget } from '../read-budget.ts';
+import { recordKeyOf } from '../record-key.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
+import { type CursorReading, wholePosition } from './cursor-position.ts';
 import { estimatedFilter } from './estimated-filter.ts';
 import { isInOrderOfIndex } from './keyset.ts';
 import {
@@ -61,7 +63,8 @@ export async function list(
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
   const opaque = filter && (await estimatedFilter(store, access, bound));
   const endsEarly = settled === 0 ? isInOrder : isInOrderOfIndex(store, caller, sort.slice(settled));
-  const page = askedPage(store, access, { bound, position: cursors?.position, endsEarly, opaque });
+  const position = await cursors?.position({ tenant, sort });
+  const page = askedPage(store, access, { bound, position, endsEarly, opaque });
 
   // Shape: one plan serves all requests that differ by values alone
   const shape = pageShape(access.collection, page);
@@ -123,9 +126,11 @@ export async function idsOnPage(
 async function cursorsOf(store: Store, access: AccessContext, { query, after }: CursorRequest) {
   const scope: CursorScope = { collection: access.collection.name, caller: access.principal, query };
   const cursors = await store.cursors();
+  const read = after === undefined ? undefined : cursors.read(after, scope);
   return {
-    position: after === undefined ? undefined : cursors.read(after, scope),
-    write: (position: Position) => cursors.write(position, scope),
+    position: async (reading: Pick<CursorReading, 'tenant' | 'sort'>) =>
+      read && wholePosition({ store, access, cursors, ...reading }, read),
+    write: (position: Position) => cursors.write(position, scope, recordKeyOf(access.collection).ordered.length),
   };
 }
 
