@@ -3,16 +3,18 @@ import type { Queryable } from '../database/contract.ts';
 import { decide } from '../policy/access.ts';
 import type { Action, Policy, PolicyRequest, RequestFacts } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
-import { Problem } from '../problem.ts';
+import { addError, type ErrorDetail, Problem } from '../problem.ts';
 import type { Store } from '../records/access-context.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { everyTenant } from '../records/scope.ts';
 import type { Data } from '../records/write/input.ts';
+import { plannedCreate } from '../records/write/row-in-process.ts';
 import { heldColumnsOf } from '../records/write/written-row.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
 import type { Collection, MemberAction } from '../schema/model/model.ts';
 import { withRules } from '../schema/rules/draft-rules.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
+import { accessOf } from './asked-access.ts';
 import { type AskedCaller, principalOf } from './principal.ts';
 import { storeWith } from './question.ts';
 import { isCreateAllowed } from './trace.ts';
@@ -54,7 +56,7 @@ interface MatrixPlace {
   readonly facts: RequestFacts;
 }
 
-/** Throws `not_found` with the place of the unknown user or record. */
+/** Throws `not_found` with the place of the unknown user or record, and `validation_failed`. */
 export async function matrixOf(question: MatrixQuestion, place: MatrixPlace): Promise<readonly MatrixRow[]> {
   const { collection, draft, data, member, members } = question;
   const keys = question.ids.map((id) => keyKindOf(collection).fromQuery(id));
@@ -69,6 +71,7 @@ export async function matrixOf(question: MatrixQuestion, place: MatrixPlace): Pr
     const { auth, kind } = await principalOf(place.store, caller, { pointer: `/callers/${i}` });
     const request = { auth, kind, facts: place.facts, query: {}, now: datetimeOf(new Date()) };
     const asked = { ...question, parts, request, keys };
+    requireTakenData(asked, place.store);
     const found = data.length > 0 ? await createdOutcomes(asked, place) : await storedOutcomes(asked, place);
     rows.push({
       user: caller.kind === 'user' ? { id: String(auth?.id), email: String(auth?.email) } : null,
@@ -156,6 +159,19 @@ async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace):
       return cells[2 * n + 1] === 't' ? 'refused' : 'hidden';
     });
   });
+}
+
+/** Throws `validation_failed` for data that no create takes. Required values that they lack decide nothing. */
+function requireTakenData({ collection, request, data }: CallerQuestion, store: Store): void {
+  const access = accessOf({ store, collection, request, action: 'create' });
+  const errors: ErrorDetail[] = [];
+  for (const [i, each] of data.entries())
+    for (const error of plannedCreate({ access, store }, each).errors) {
+      const member = error.pointer?.slice('/data/'.length) ?? '';
+      if (error.code === 'required' && !Object.hasOwn(each, member)) continue;
+      addError(errors, { ...error, pointer: `/data/${i}/${member}` });
+    }
+  if (errors.length > 0) throw new Problem('validation_failed', 'the data is not valid', { errors });
 }
 
 /** The created record has the defaults of the schema for the caller. */

@@ -206,6 +206,33 @@ describeOnBoth(
       ]);
     });
 
+    test('data that no create takes are errors at their places, as those of an explanation are', async () => {
+      const question = { collection: 'people', action: 'create' };
+      const data = [{ name: 5 }, { nme: 'a', salary: 'low' }, { name: null }, { owner: 'zz' }, { skills: { put: [] } }];
+      const errorsOf = async (path: string, asked: object) => {
+        const { status, body } = await root!.client.post(path, { ...question, ...asked });
+        const errors = body.errors as readonly { pointer: string; code: string }[];
+        return [status, errors.map(({ pointer, code }) => `${pointer} ${code}`)];
+      };
+      const [status, errors] = await errorsOf('/api/_matrix', { callers: ['member', 'guest'], data: [{}, ...data] });
+      expect([status, errors]).toEqual([
+        422,
+        [
+          '/data/1/name wrong_type',
+          '/data/2/nme unknown_field',
+          '/data/2/salary wrong_type',
+          '/data/3/name required',
+          '/data/4/owner wrong_type',
+          '/data/5/skills/put unknown_operation',
+        ],
+      ]);
+      for (const [i, each] of data.entries()) {
+        const explained = await errorsOf('/api/_explain', { as: ann!.id, data: { name: 'a', ...each } });
+        const own = (errors as string[]).filter((error) => error.startsWith(`/data/${i + 1}/`));
+        expect(explained).toEqual([422, own.map((error) => error.replace(`/data/${i + 1}/`, '/data/'))]);
+      }
+    });
+
     test('an explanation by rules that are not saved is for administrators', async () => {
       const question = { collection: 'people', action: 'read', id: people[3], as: ann!.id };
       const explained = async (more: object) =>

@@ -22,11 +22,19 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   decimal: '1',
   bigint: '1',
   json: {},
+  bytes: '',
+  point: { lat: 0, lng: 0 },
 };
 
-function sampleOf({ name, type, enum: choices, min }: ServedField): unknown {
+type SampledField = Pick<ServedField, 'name' | 'type' | 'enum' | 'min' | 'max'>;
+
+function sampleOf({ name, type, enum: choices, min, max }: SampledField): unknown {
+  if (type.endsWith('[]'))
+    return Array.from({ length: Number(min ?? 0) }, () => sampleOf({ name, type: type.slice(0, -'[]'.length) }));
   if (choices !== undefined) return choices[0];
-  if (min !== undefined && type !== 'string') return min;
+  if (type === 'string') return name.padEnd(Number(min ?? 0), '-').slice(0, Number(max ?? Infinity));
+  const bound = min ?? max;
+  if (bound !== undefined) return bound;
   if (type === 'int' || type === 'float') return 1;
   return Object.hasOwn(SAMPLES, type) ? SAMPLES[type] : name;
 }
