@@ -135,7 +135,7 @@ export class CollectionChanges {
       const event = this.#eventOf(change, audience);
       if (event !== undefined) events.push(event);
     }
-    return events;
+    return events.length < 2 ? events : withLastLeaves(events);
   }
 
   /** Why the audience has to list again. */
@@ -147,7 +147,10 @@ export class CollectionChanges {
     return this.#related.some((changes) => changes.concern(audience)) ? 'related' : undefined;
   }
 
-  /** An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. */
+  /**
+   * An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. The commit that
+   * hides a record gives its `leave`.
+   */
   #eventOf({ seq, xid, id, before, after }: SeenChange, audience: Audience): FeedEvent | undefined {
     const related = this.#rows;
     const wasListed = before !== undefined && audience.lists(before, related);
@@ -159,8 +162,24 @@ export class CollectionChanges {
       const data = `"record":${audience.text(after, newest, related)}`;
       return { type: wasListed ? 'change' : 'enter', data, seq, xid, record: id };
     }
-    return wasListed ? { type: 'leave', data: `"id":${this.#key.toJson(id)}`, seq, xid, record: id } : undefined;
+    return wasListed && !isListed
+      ? { type: 'leave', data: `"id":${this.#key.toJson(id)}`, seq, xid, record: id }
+      : undefined;
   }
+}
+
+/**
+ * Leaves out a `leave` that the next event of the record repeats: their number would be that of commits that nothing shows.
+ * The last one has to stay: a position between them is behind the first.
+ */
+function withLastLeaves(events: readonly FeedEvent[]): readonly FeedEvent[] {
+  const next = new Map<string | undefined, EventType>();
+  const isKept = ({ type, record }: FeedEvent): boolean => {
+    const isRepeated = type === 'leave' && next.get(record) === 'leave';
+    next.set(record, type);
+    return !isRepeated;
+  };
+  return events.toReversed().filter(isKept).reverse();
 }
 
 /** The sources of the changes that are changes of a record. */

@@ -82,6 +82,16 @@ describe.each(KINDS)('a burst of changes on %s', (kind) => {
     expect(left).toHaveLength(2);
   });
 
+  test('gives a record that changed and was deleted its leave alone', async () => {
+    const seen = await subscribe('notes');
+    await db.run(raw(insert('notes', ['file'])));
+    await feeds.look();
+    await db.run(raw(`UPDATE notes SET title = 'renamed' WHERE title = 'file'`));
+    await db.run(raw(`DELETE FROM notes WHERE title = 'renamed'`));
+    await feeds.look();
+    expect(seen).toEqual(['ready', 'enter file', 'leave']);
+  });
+
   test('gives a commit one event for each record, though its entries are in several pages', async () => {
     const seen = await subscribe('notes');
     await db.transaction(async (tx) => {

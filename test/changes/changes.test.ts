@@ -270,8 +270,29 @@ describeOnBoth(
       await patch(ann, `notes/${id}`, { title: 'still shown' });
       await patch(ann, `notes/${id}`, { title: 'hidden', open: false });
       const resumed = watch(bob, `/api/notes/changes?since=${position}`);
-      expect((await resumed.until('ready')).map(([type]) => type)).toEqual(['leave', 'leave', 'ready']);
+      expect((await resumed.until('ready')).map(([type]) => type)).toEqual(['leave', 'ready']);
       expect(resumed.text.join('')).not.toMatch(/shown|hidden/);
+    });
+
+    test('a record that is hidden by now has one leave, whatever its commits were', async () => {
+      const feed = await ready(bob);
+      const before = feed.position;
+      const id = await make(ann, 'notes', { title: 'draft' });
+      for (const change of [{ open: true }, { title: 'renamed' }, { open: false }, { open: true }])
+        await patch(ann, `notes/${id}`, change);
+      const other = await make(ann, 'notes', { title: 'other', open: true });
+      await feed.until('enter');
+      await until('the other note', () => feed.events.some(({ data }) => data.record?.id === other));
+      const between = feed.position;
+      feed.close();
+      for (const open of [false, true, false]) await patch(ann, `notes/${id}`, { open });
+      for (const since of [before, between]) {
+        const resumed = watch(bob, `/api/notes/changes?since=${since}`);
+        const events = (await resumed.until('ready')).filter(([, data]) => (data as { id?: string }).id === id);
+        expect(events).toEqual([['leave', { id }]]);
+        expect(resumed.text.join('')).not.toMatch(/draft|renamed/);
+        resumed.close();
+      }
     });
 
     test('a has_one that moves changes the records that show it', async () => {

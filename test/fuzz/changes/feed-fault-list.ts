@@ -29,7 +29,7 @@ export const FEED_FAULTS: readonly Fault[] = [
   fault(
     EVENTS,
     'a record leaves that was not listed',
-    /if \(!wasListed && !isListed\) return undefined;([\s\S]*?)return wasListed \?/,
+    /if \(!wasListed && !isListed\) return undefined;([\s\S]*?)return wasListed && !isListed\s*\?/,
     '$1return before !== undefined ?',
   ),
   fault(
