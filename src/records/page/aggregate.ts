@@ -71,6 +71,8 @@ const PERIOD_FORMS: Readonly<Record<Exclude<PeriodName, 'weekday'>, string>> = {
   day: 'YYYY-MM-DD',
   hour: 'YYYY-MM-DD"T"HH24',
 };
+/** Times whose year has four digits in every zone: the look at the text takes as long as the text. */
+const SURE_YEARS = "'0002-01-01' AND '9998-12-31'";
 /** NULL for a year before 1 or after 9999, whose text would be that of another year or sort among others. */
 const OF_FOUR_DIGITS = "'^AD ([0-9]{4}([^0-9].*)?)$'";
 
@@ -216,7 +218,10 @@ class SeenColumns {
     const hasTime = 'type' in path.field && isInstant(path.field.type);
     const local = hasTime ? sql`${column} AT TIME ZONE ${param('text', zone)}` : column;
     if (of === 'weekday') return sql`to_char(${local}, 'ID')::int`;
-    return sql`substring(to_char(${local}, ${raw(`'AD ${PERIOD_FORMS[of]}'`)}) FROM ${raw(OF_FOUR_DIGITS)})`;
+    const form = PERIOD_FORMS[of];
+    return sql`
+      CASE WHEN ${column} BETWEEN ${raw(SURE_YEARS)} THEN to_char(${local}, ${raw(`'${form}'`)})
+           ELSE substring(to_char(${local}, ${raw(`'AD ${form}'`)}) FROM ${raw(OF_FOUR_DIGITS)}) END`;
   }
 
   /**
