@@ -16,7 +16,7 @@ import type { ResetReason } from './events.ts';
 import { FeedGroups } from './feed-groups.ts';
 import { endOf, type FeedObserver, FeedSender, type ReachedMoment } from './feed-sender.ts';
 import { pruneLog } from './log-pruning.ts';
-import { feedRulesDigest, loggedShapesOf } from './logged-schema.ts';
+import { FeedRules, loggedShapesOf } from './logged-schema.ts';
 import { Positions } from './position.ts';
 import { Publisher } from './publisher.ts';
 import { Replay, type ReplayParts } from './replay.ts';
@@ -97,7 +97,7 @@ export class ChangeFeeds {
     this.#store = new Store(db, schema, { statisticsOf: () => undefined });
     this.#groups = new FeedGroups(this.#store);
     this.#shapes = loggedShapesOf(schema);
-    this.#sender = new FeedSender({ db, positions, rules: feedRulesDigest(schema, this.#shapes), observer });
+    this.#sender = new FeedSender({ db, positions, rules: new FeedRules(schema, this.#shapes), observer });
     const grounds = { store: this.#store, groups: this.#groups, log: this.#log, shapes: this.#shapes };
     const isHeard = (): boolean => this.#tail !== undefined;
     this.#publisher = new Publisher({ ...grounds, sender: this.#sender, observer, onError, isHeard });

@@ -2,6 +2,7 @@
 import type { Database } from '../database/contract.ts';
 import type { Moment } from './change-log.ts';
 import { END_OF_BATCH, type EventType, type FeedEvent, type ResetReason, resetOf } from './events.ts';
+import type { FeedRules } from './logged-schema.ts';
 import type { FeedPosition, LogStretch, PlaceInStretch, Positions, StretchPlaces } from './position.ts';
 import type { Subscriber } from './subscriber.ts';
 
@@ -38,15 +39,14 @@ export const endOf = ({ life, moment }: ReachedMoment): LogStretch => ({ life, f
 interface SenderParts {
   readonly db: Database;
   readonly positions: Positions;
-  /** A digest of the rules. */
-  readonly rules: string;
+  readonly rules: FeedRules;
   readonly observer: FeedObserver;
 }
 
 export class FeedSender {
   readonly #db: Database;
   readonly #positions: Positions;
-  readonly #rules: string;
+  readonly #rules: FeedRules;
   readonly #observer: FeedObserver;
   readonly #places = new WeakMap<LogStretch, StretchPlaces>();
 
@@ -114,7 +114,7 @@ export class FeedSender {
   resumed(subscriber: Subscriber, since: string): FeedPosition | ResetReason {
     const position = this.#positions.read(since, subscriber.scope);
     if (position === undefined) return 'position';
-    if (position.rules !== this.#rules) return 'schema';
+    if (position.rules !== this.#rules.digestOf(subscriber.request)) return 'schema';
     if (position.caller !== subscriber.caller) return 'caller';
     subscriber.mark = position.mark;
     return position;
@@ -133,8 +133,9 @@ export class FeedSender {
 
   #markOf(subscriber: Subscriber, { life, from }: LogStretch): string {
     if (subscriber.mark !== undefined) return subscriber.mark;
-    const { caller, scope } = subscriber;
-    subscriber.mark = this.#positions.markOf({ life, since: from, caller, rules: this.#rules }, scope);
+    const { caller, scope, request } = subscriber;
+    const rules = this.#rules.digestOf(request);
+    subscriber.mark = this.#positions.markOf({ life, since: from, caller, rules }, scope);
     return subscriber.mark;
   }
 

@@ -15,7 +15,7 @@ export interface FilingParts {
   readonly store: Store;
   readonly log: ChangeLog;
   readonly shapes: ReadonlyMap<string, string>;
-  /** A digest of the rules of all feeds. */
+  /** A digest of what the feed of the collection depends on. */
   readonly rules: string;
 }
 export interface Filed {

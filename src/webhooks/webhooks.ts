@@ -4,7 +4,7 @@
  */
 import { v4 } from 'uuid';
 import { ChangeLog } from '../changes/change-log.ts';
-import { feedRulesDigest, loggedShapesOf } from '../changes/logged-schema.ts';
+import { FeedRules, loggedShapesOf } from '../changes/logged-schema.ts';
 import type { Database } from '../database/contract.ts';
 import { inRounds } from '../in-rounds.ts';
 import { type AccessContext, Store } from '../records/access-context.ts';
@@ -145,7 +145,9 @@ export class Webhooks {
   #take(webhook: Webhook, reached: ReachedPlace | undefined): void {
     const { db, schema, observer, userAgent, onError } = this.#parts;
     const shapes = loggedShapesOf(schema);
-    const rules = feedRulesDigest(schema, shapes);
+    const collection = schema.collections.get(webhook.collection)!;
+    // Its filter names members of the record alone.
+    const rules = new FeedRules(schema, shapes).digestOf({ collection, filters: [] });
     const filing = new EventFiling({ store: this.#store, log: this.#log, shapes, rules }, webhook);
     const mayPost = async (): Promise<boolean> => (await this.#accessOf(webhook)) !== undefined;
     const sending = new EventSending({ db, webhook, poster: this.#poster, mayPost, observer, userAgent, onError });

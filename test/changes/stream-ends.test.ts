@@ -7,7 +7,16 @@ import { describeOnBoth, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { FeedClient } from './feed-client.ts';
 
-const schemaOf = (condition: string, retention = '1h'): string => `
+/** The rules of the collections beside the feed of notes. */
+const OTHERS: Readonly<Record<'topics' | 'covers' | 'elsewhere', string>> = {
+  topics: 'true = true',
+  covers: 'true = true',
+  elsewhere: 'true = true',
+};
+
+const schemaOf = (condition: string, retention = '1h', others: Partial<typeof OTHERS> = {}): string => {
+  const { topics, covers, elsewhere } = { ...OTHERS, ...others };
+  return `
 roles: { admin: {}, member: {} }
 guests: true
 register: { roles: [member] }
@@ -18,12 +27,21 @@ collections:
   notes:
     changes: { retention: ${retention} }
     fields: { title: string, text: string }
+    relations:
+      topic: { kind: belongs_to, collection: topics }
+      cover: { kind: has_one, collection: covers, via: note }
     access: { view: 'is_shown(@record.title)', create: [{ roles: [member] }] }
   pages:
     changes: true
     fields: { title: string }
     access: { view: '@record.title = "open" or @request.origin = "https://app.example"', create: [{ roles: [member] }] }
+  topics: { changes: true, fields: { name: string }, access: { view: '${topics}' } }
+  covers:
+    relations: { note: { kind: belongs_to, collection: notes } }
+    access: { view: '${covers}' }
+  elsewhere: { changes: true, fields: { name: string }, access: { view: '${elsewhere}' } }
 `;
+};
 const SCHEMA = schemaOf('title != "hidden"');
 const LARGE = 524_288;
 /** Ends only a test that would hang. */
@@ -39,8 +57,8 @@ describeOnBoth(
     beforeAll(async () => {
       [admin, ann] = await Promise.all([service.user('admin'), service.user()]);
     });
-    const ready = async (client: User['client'], init = {}): Promise<FeedClient> => {
-      const feed = new FeedClient(client, '/api/notes/changes', init);
+    const ready = async (client: User['client'], init = {}, path = '/api/notes/changes'): Promise<FeedClient> => {
+      const feed = new FeedClient(client, path, init);
       await feed.until('ready');
       return feed;
     };
@@ -212,6 +230,34 @@ describeOnBoth(
       await service.replaceSchema(other);
       await until('the end of the stream', () => second.isOver);
       expect(await seen(second.position)).toEqual(['schema', 'ready']);
+      await service.replaceSchema(SCHEMA);
+    });
+
+    test.each([
+      ['elsewhere', { elsewhere: ['schema', 'ready'], notes: ['ready'], topic: ['ready'] }],
+      ['topics', { elsewhere: ['ready'], notes: ['ready'], topic: ['schema', 'ready'] }],
+      ['covers', { elsewhere: ['ready'], notes: ['schema', 'ready'], topic: ['schema', 'ready'] }],
+    ])('another rule of `%s` resets the feeds that depend on it, and no other', async (changed, expected) => {
+      const feeds = {
+        elsewhere: ['/api/elsewhere/changes', {}],
+        notes: ['/api/notes/changes', {}],
+        topic: ['/api/notes/changes', { body: { filter: 'topic.name = "a"' } }],
+      } as const;
+      const positions = new Map<string, string>();
+      for (const [name, [path, init]] of Object.entries(feeds)) {
+        const feed = await ready(ann.client, init, path);
+        positions.set(name, feed.position);
+        feed.close();
+      }
+      await service.replaceSchema(schemaOf('title != "hidden"', '1h', { [changed]: '@request.auth.id is not null' }));
+      const seen: Record<string, readonly string[]> = {};
+      for (const [name, [path, init]] of Object.entries(feeds)) {
+        const headers = { 'Last-Event-ID': positions.get(name) };
+        const feed = await ready(ann.client, { ...init, headers }, path);
+        feed.close();
+        seen[name] = feed.events.map(({ type, data }) => data.reason ?? type);
+      }
+      expect(seen).toEqual(expected);
       await service.replaceSchema(SCHEMA);
     });
   },

@@ -122,6 +122,25 @@ export function rulesBehindFilter(filter: CheckedRule, collection: string, schem
   return [{ rule: filter, owner: collection }, ...rules];
 }
 
+/** The rules and rows that decide about the events of a feed. */
+interface FeedGrounds {
+  /** The collections whose rules do. */
+  readonly owners: ReadonlySet<string>;
+  readonly tables: readonly LoggedTable[];
+}
+
+/** @param filters of the subscriber */
+export function feedGrounds(collection: Collection, filters: readonly CheckedRule[], schema: FeedSchema): FeedGrounds {
+  const ofFilters = filters.flatMap((filter) => rulesBehindFilter(filter, collection.name, schema));
+  const reached = new ReachedTables(schema);
+  for (const { rule, owner } of ofFilters) reached.addRule(rule, owner);
+  const owners = [...rulesBehind(collection, schema), ...ofFilters].map(({ owner }) => owner);
+  return {
+    owners: new Set([collection.name, ...owners]),
+    tables: [...tablesBehind(collection, schema), ...reached.tables],
+  };
+}
+
 /** A collection that the filter depends on, and whose changes the log does not hold. */
 export function unloggedBehindFilter(filter: CheckedRule, collection: string, schema: FeedSchema): string | undefined {
   const reached = new ReachedTables(schema);
