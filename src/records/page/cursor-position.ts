@@ -4,7 +4,7 @@ import { type AccessContext, accessIn, type Store, visibilityOf } from '../acces
 import { readWithinBudget } from '../read-budget.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
-import { type CursorPosition, type Cursors, isWhole, lostCursor, type Position } from './cursor.ts';
+import { type CursorPosition, type Cursors, hasAllCells, lostCursor, type Position } from './cursor.ts';
 import { keysetOf, type Sorting } from './keyset.ts';
 
 export interface CursorReading {
@@ -20,7 +20,7 @@ export interface CursorReading {
  * caller has not seen would place the page.
  */
 export async function wholePosition(reading: CursorReading, position: CursorPosition): Promise<Position> {
-  if (isWhole(position)) return position;
+  if (hasAllCells(position)) return position;
   const now = await storedPosition(reading, position);
   if (now === undefined || !reading.cursors.isOf(position, now)) throw lostCursor();
   return position.map((cell, i) => (cell === null || typeof cell === 'string' ? cell : now[i]!));

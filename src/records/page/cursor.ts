@@ -28,7 +28,7 @@ const MOST_BYTES = 1024;
 const SHORT_CELL = 64;
 
 /** A cursor has all cells of the position. */
-export const isWhole = (position: CursorPosition): position is Position =>
+export const hasAllCells = (position: CursorPosition): position is Position =>
   position.every((cell) => cell === null || typeof cell === 'string');
 
 export class Cursors {
@@ -55,8 +55,8 @@ export class Cursors {
     const mac = bytes.subarray(0, MAC_BYTES);
     const payload = bytes.subarray(MAC_BYTES);
     // A cursor has one spelling: the decoder skips characters outside base64url.
-    const isSpelled = mac.length === MAC_BYTES && bytes.toString('base64url') === cursor;
-    if (!isSpelled || !timingSafeEqual(mac, this.#mac(payload, scope))) throw invalidCursor();
+    const isWhole = mac.length === MAC_BYTES && bytes.toString('base64url') === cursor;
+    if (!isWhole || !timingSafeEqual(mac, this.#mac(payload, scope))) throw invalidCursor();
     return JSON.parse(payload.toString()) as CursorPosition;
   }
 
