@@ -95,7 +95,7 @@ function diagnose(found: UnexpectedToken): Given {
 // ---------------------------------------------------------------- the errors
 
 function emptyFilter(text: string): Given {
-  const message = 'an empty filter; expected a condition, such as `status = "open"`, or no `filter` at all';
+  const message = 'an empty filter; expected a condition, such as `status = "open"`';
   return { code: 'filter_empty', message, span: { start: 0, end: text.length } };
 }
 

@@ -94,7 +94,11 @@ function unheld(collection: Collection, error: Error & { readonly column?: strin
   const name = memberOfColumn(collection, error.column);
   if (name === undefined)
     return invalid([
-      { pointer: '/data', code: 'unstorable', detail: 'a column of the database does not hold a value' },
+      {
+        pointer: '/data',
+        code: 'unstorable',
+        detail: 'a value does not fit the columns or constraints of the database',
+      },
     ]);
   return invalid([{ pointer: `/data/${name}`, code: 'required', detail: `\`${name}\` must have a value` }]);
 }

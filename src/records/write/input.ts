@@ -149,11 +149,15 @@ class InputReader implements Input {
     if (field === undefined && relation === undefined && !isRoles && key !== 'id') this.#unknown(key);
     else if (isRoles) this.#readRoles(value, pointer);
     else if (key === 'id' && this.#takesId) this.#readOwnId(value, pointer);
-    else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
+    else if (
+      (key === 'id' && madeBy(this.#collection) !== 'caller') ||
+      field?.readOnly ||
+      (relation?.kind === 'belongs_to' && relation.readOnly)
+    ) {
       const isEmail = key === 'email' && this.#collection.kind === 'users';
       const way = isEmail ? '; the user changes it by POST `/api/auth/email/change/request`' : '';
       this.report(pointer, 'read_only', `\`${key}\` is set by the server${way}`);
-    } else if (this.#mode === 'update' && tenantKeyOf(this.#collection)?.by === key) {
+    } else if (key === 'id' || (this.#mode === 'update' && tenantKeyOf(this.#collection)?.by === key)) {
       this.report(pointer, 'read_only', `\`${key}\` is set on create and never changes`);
     } else if (field) this.#readField(field, value, pointer);
     else if (relation?.kind === 'belongs_to') this.#readReference(relation, value, pointer);

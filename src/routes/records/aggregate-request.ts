@@ -170,7 +170,7 @@ class AggregateReader {
 
   #measure(name: string, given: unknown, groups: readonly Group[]): Measure | string {
     if (!MEASURE_NAME.test(name) || name === 'errors')
-      return 'expected a name of letters, digits and underscores, other than `errors`';
+      return 'expected a name of at most 48 letters, digits and underscores, without a digit at its start, other than `errors`';
     if (groups.some((group) => group.name === name)) return `\`${name}\` is a group already`;
     if (!isObject(given)) return this.#measured(name, given);
     const unknown = Object.keys(given).find((key) => key !== 'of' && key !== 'where');

@@ -354,7 +354,19 @@ describeRoutes(
       expect([status, code, found.toSorted()]).toEqual([422, 'validation_failed', expected]);
     });
 
+    test.each(['a'.repeat(49), '1a', 'errors'])('the measure %s is told which names there are', async (name) => {
+      const { body } = await aggregate({ measures: { [name]: 'count' } });
+      expect(body.errors[0].detail).toBe(
+        'expected a name of at most 48 letters, digits and underscores, without a digit at its start, other than `errors`',
+      );
+    });
+
     test('report errors of their filter', async () => {
+      const blank = await aggregate({ measures: { n: 'count' }, having: ' ' });
+      expect([blank.body.errors[0].pointer, blank.body.errors[0].detail]).toEqual([
+        '/having',
+        'an empty filter; expected a condition, such as `status = "open"`',
+      ]);
       expect(outcomeOf(await aggregate({ filter: 'x = 1' }))).toEqual([400, 'filter_invalid', '/filter text_unquoted']);
     });
   },

@@ -113,6 +113,8 @@ collections:
           'validation_failed',
           '/data unstorable',
         ]);
+        const { body } = await client.patch('/api/orders/1', { data: { first_day: '2026-02-01' } });
+        expect(body.errors[0].detail).toBe('a value does not fit the columns or constraints of the database');
         expect(await patched('customers/ACME', { tax_no: 'T2' })).toEqual([409, 'conflict', '/data/tax_no conflict']);
         const created = await client.post('/api/exact', { data: {} });
         expect([created.status, created.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
