@@ -17,7 +17,7 @@ const meaningOf = (rules: readonly Policy[]): readonly string[] =>
   rules.map(({ checked }) => canonicalKey(canonical(checked)));
 
 /** Changes with every rule that decides which records of the collection, and which of their members, a caller sees. */
-const rulesOf = memoizedBy(({ access, memberAccess }: Collection): string => {
+const rulesDigestOf = memoizedBy(({ access, memberAccess }: Collection): string => {
   const ofMembers = [...memberAccess].map(([member, { read = [] }]) => [member, meaningOf(read)]);
   return shortDigest(JSON.stringify([meaningOf(access.list), meaningOf(access.read), ofMembers]));
 });
@@ -49,7 +49,7 @@ export class FeedRules {
 
   #made({ collection, filters }: RuledFeed): string {
     const { owners, tables } = feedGrounds(collection, filters, this.#schema);
-    const rules = [...owners].map((name) => [name, rulesOf(this.#schema.collections.get(name)!)]);
+    const rules = [...owners].map((name) => [name, rulesDigestOf(this.#schema.collections.get(name)!)]);
     const sources = new Set(tables.map(({ source }) => source));
     const shapes = [...sources].map((source) => [source, this.#shapes.get(source)]);
     return shortDigest(JSON.stringify([rules, shapes]));

@@ -297,7 +297,8 @@ interface ReadOperand {
   readonly meetsInt?: true;
 }
 /** Reads the values of an operand of a request. */
-export const readerOf = ({ type, meetsInt }: ReadOperand): ScalarKind => (meetsInt ? BESIDE_INTS : scalarOf(type));
+export const readerOfOperand = ({ type, meetsInt }: ReadOperand): ScalarKind =>
+  meetsInt ? BESIDE_INTS : scalarOf(type);
 
 /** An id beside a string that may not be one is compared as text. */
 export const areOfOneForm = (left: ValueType, right: ValueType): boolean =>

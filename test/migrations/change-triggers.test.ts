@@ -54,6 +54,20 @@ describe.each(KINDS)('the change log on %s', (kind) => {
     expect([on.toSorted(), destructive]).toEqual([['memberships', 'notes', 'teams'], []]);
     expect((await applyMigration(db, schemaOf(FIRST))).statements).toEqual(statements);
     expect((await planMigration(db, schemaOf(FIRST))).statements).toEqual([]);
+    const sources = ['memberships', 'notes', 'teams'];
+    expect((await logged()).toSorted()).toEqual(sources.map((source) => [source, null, null, null]));
+  });
+
+  it('a feed that was switched off and is on again has an entry of any number of changes', async () => {
+    const [position] = await db.rows(raw('SELECT coalesce(max(seq), 0) FROM bylaw_changes'));
+    // The feed of another collection keeps the log.
+    const others = WITHOUT.replace('  others: {', '  others: { changes: true,');
+    await applyMigration(db, schemaOf(others));
+    await db.run(raw(`INSERT INTO notes (id, title) VALUES ('${NOTE}', 'of the time between')`));
+    await applyMigration(db, schemaOf(FIRST));
+    const since = await db.rows(raw(`SELECT source, id FROM bylaw_changes WHERE seq > ${position![0]} ORDER BY seq`));
+    expect(since.map((row) => [...row])).toContainEqual(['notes', null]);
+    await db.run(raw('DELETE FROM notes'));
   });
 
   it('the triggers leave writes the transaction that they share', async () => {

@@ -110,7 +110,11 @@ function triggerOf(logged: LoggedTable, { known, wanted, isCluster }: TriggerPla
   const isCopied = isCluster && layout === 'reference';
   const guard = isCopied ? `\n  IF to_regclass(${quotedText(log)}) IS NULL THEN RETURN NULL; END IF;` : '';
   const body = functionBodyOf(logged, log, guard);
-  return { table, name, body, isPartitioned: !isCluster && layout === 'by', printsItself: true };
+  // A reader from before lists again: the log has nothing of the time without the triggers.
+  const onMade = raw(
+    `INSERT INTO ${log} (xid, source, shape) VALUES (pg_current_xact_id(), ${quotedText(logged.source)}, '${loggedShape(logged)}')`,
+  );
+  return { table, name, body, isPartitioned: !isCluster && layout === 'by', printsItself: true, onMade };
 }
 
 /** An UPDATE that changes the id is the end of one row and the beginning of another. */

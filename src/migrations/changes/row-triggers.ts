@@ -27,6 +27,8 @@ export interface RowTrigger {
   readonly isPartitioned?: boolean;
   /** The body prints cells as `CELL_FORMAT` says by itself. */
   readonly printsItself?: boolean;
+  /** Runs where the triggers are made: writes before that were not theirs. Default: nothing. */
+  readonly onMade?: Sql;
 }
 
 interface ActualFunction {
@@ -116,7 +118,7 @@ export class KnownTriggers {
   }
 
   #stepsOf(kind: TriggerKind, trigger: RowTrigger): readonly Step[] {
-    const { table, name, body, isPartitioned = false } = trigger;
+    const { table, name, body, isPartitioned = false, onMade } = trigger;
     const actual = this.#replaced.has(table) ? undefined : this.#functions.get(name);
     const quoted = table.includes('.') ? tableIdent(table).text : ident(this.own, table).text;
     const isCalled =
@@ -127,7 +129,8 @@ export class KnownTriggers {
     const old = new Set([...(actual?.triggers ?? []), ...kind.triggers].map((each) => each.name));
     const called = isCalled ? [] : createTriggers(kind, { table: tableIdent(table), name, old });
     const ofParts = isCalled || !isPartitioned ? [] : partitionTriggers(kind, tableIdent(table), name);
-    return [...made, ...called, ...ofParts].map((statement) => ({ sql: statement }));
+    const first = isCalled || onMade === undefined ? [] : [onMade];
+    return [...made, ...called, ...ofParts, ...first].map((statement) => ({ sql: statement }));
   }
 }
 

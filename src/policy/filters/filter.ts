@@ -25,7 +25,7 @@ import type { Values } from '../emit/value-places.ts';
 import { lookUpsIn } from '../hoisting.ts';
 import { bind } from '../lower/specialise.ts';
 import { equal, OPERATORS } from '../operators.ts';
-import { describeType, isNumeric, readerOf } from '../scalar-types.ts';
+import { describeType, isNumeric, readerOfOperand } from '../scalar-types.ts';
 import {
   type CallerKind,
   type Catalog,
@@ -217,7 +217,7 @@ export class Filter {
     const read: Record<string, unknown> = { ...this.#params };
     for (const { operand } of this.#plan.plan.slots) {
       if (!('source' in operand) || operand.source !== 'param' || !Object.hasOwn(read, operand.name)) continue;
-      const { readText } = readerOf(operand);
+      const { readText } = readerOfOperand(operand);
       const typed = (given: unknown): unknown => (typeof given === 'string' ? (readText(given) ?? given) : given);
       const given = read[operand.name];
       // A list of one element is a text of the query string too
@@ -438,7 +438,7 @@ const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>
   OPERATORS[op].sides === 'search' ? undefined : [left, right].find((side) => side.kind === 'column');
 
 function fitsPlace(value: unknown, place: RequestOperand): boolean {
-  const { readJson } = readerOf(place);
+  const { readJson } = readerOfOperand(place);
   if (value === null) return true;
   if (!place.list) return readJson(value) !== undefined;
   return (

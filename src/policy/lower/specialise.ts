@@ -9,7 +9,7 @@ import { successorOf } from '../collation.ts';
 import { isBlankNeedle } from '../fold.ts';
 import { OPERATORS } from '../operators.ts';
 import { factReaderOf } from '../request/request-facts.ts';
-import { readerOf, type ScalarKind } from '../scalar-types.ts';
+import { readerOfOperand, type ScalarKind } from '../scalar-types.ts';
 import { listElements } from '../scalars/list-values.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../scalars/numerals.ts';
 import type {
@@ -202,7 +202,7 @@ class Planner {
     this.slots.push({
       operand,
       ...(isFact && { fact: factReaderOf(operand) }),
-      scalar: readerOf(operand),
+      scalar: readerOfOperand(operand),
       isRecord,
       meetsColumn: false,
       isPrefix: false,

@@ -80,14 +80,14 @@ export function deletedCatalogOf<C extends Catalog>(catalog: C, name: string): C
   return { ...catalog, collections: new Map(catalog.collections).set(name, { ...collection, relations }) };
 }
 
-interface AskedRules {
+interface RuledPlace {
   readonly collection: string;
   readonly action: RuledAction;
 }
 
 /** The catalog and the action of the rules for an action: those for `restore` list deleted records. */
 export const askedPlace = <C extends Catalog>(
-  { collection, action }: AskedRules,
+  { collection, action }: RuledPlace,
   catalog: C,
 ): { readonly catalog: C; readonly collection: string; readonly action: Action } =>
   action === 'restore'
