@@ -40,7 +40,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const schemas = [schemaOfArgument(old, changed, io), schemaOfArgument(changed, old, io)] as const;
   try {
     const difference = await withReplays((ask) => compareSchemas(...schemas, { budget, ask }));
-    if (args.has('json')) io.stdout.write(`${JSON.stringify(diffDocument(difference, schemas[1]), undefined, 2)}\n`);
+    if (args.has('json')) io.stdout.write(`${JSON.stringify(diffDocument(difference, schemas), undefined, 2)}\n`);
     else if (args.has('markdown')) io.stdout.write(diffMarkdown(difference));
     else io.stdout.write(`${diffLines(difference).join('\n')}\n`);
     return failOn !== undefined && failsOn(difference, failOn) ? 1 : 0;

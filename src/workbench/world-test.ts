@@ -7,7 +7,11 @@ import { type CatalogCollection, type CatalogField, type Row, SESSION_FACTS, STA
 import { own } from '../policy/values.ts';
 import { DELETED_AT } from '../schema/model/kept/soft-delete.ts';
 import type { Schema } from '../schema/model/model.ts';
+import { PredictedOutcomes } from './page/predicted-outcome.ts';
+import { PredicateJudge } from './test/predicate.ts';
 import { readTests } from './test/read-tests.ts';
+import { isMet } from './test/test-result.ts';
+import { TestWorld } from './test/test-world.ts';
 
 export interface WorldQuestion {
   /** Given for the rule of a field. */
@@ -27,6 +31,21 @@ export function testOfWorld(world: World, schema: Schema, question: WorldQuestio
   if (collection === undefined || world.request.kind === 'key') return undefined;
   const text = new WorldFile(world, schema, collection).text(question);
   return readTests(text, FILE_OF_WORLD, schema).tests === undefined ? undefined : text;
+}
+
+/** The rules decide the tests as they expect, as far as no database is needed. */
+export function isPassing(text: string, schema: Schema): boolean {
+  const { tests } = readTests(text, FILE_OF_WORLD, schema);
+  if (tests === undefined) return false;
+  const judge = new PredicateJudge({ schema, world: TestWorld.ofFile(schema, tests), now: tests.now });
+  const outcomes = new PredictedOutcomes(judge, tests.names);
+  return tests.expectations.every((each) => isMet(each, outcomes.predicted(each, judge.requestOf(each)), tests));
+}
+
+/** A test that passes on the schema. Undefined: there is none, such as of a write that refers to a hidden record. */
+export function passingTestOfWorld(world: World, schema: Schema, question: WorldQuestion): string | undefined {
+  const text = testOfWorld(world, schema, question);
+  return text !== undefined && isPassing(text, schema) ? text : undefined;
 }
 
 const RECORD_NAME = 'record';

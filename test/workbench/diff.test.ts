@@ -128,7 +128,7 @@ describe('a difference of schemas', () => {
     });
     expect(removal!.wider!.world.request.auth).toMatchObject({ roles: ['editor'] });
     expect([failsOn(difference, 'wider'), failsOn(difference, 'narrower')]).toEqual([true, true]);
-    const document = JSON.stringify(diffDocument(difference, schemaOf()));
+    const document = JSON.stringify(diffDocument(difference, [schemaOf(), schemaOf()]));
     expect(JSON.parse(document)).toMatchObject({ settings: ['registration gives `editor`'] });
     expect(diffMarkdown(difference)).toContain('| `documents` delete | **wider** | editor |  |');
     expect(diffMarkdown(difference)).toContain('|\n\nthe schema admits no guests; ');
@@ -142,7 +142,7 @@ describe('a difference of schemas', () => {
       salary: 'editor',
     };
     const [old, changed] = [schemaOf(), schemaOf(changes)];
-    const { changes: rules } = diffDocument(await compared(changes), changed) as Json;
+    const { changes: rules } = diffDocument(await compared(changes), [old, changed]) as Json;
     // The comparison has left a schema of its own.
     await db.run(raw('SET search_path = public'));
     const ofRecords = rules.filter(({ action }: Json) => !action.includes(' '));
@@ -194,7 +194,7 @@ collections:
         budget: 10_000,
         ask: async (statement) => (await db.rows(statement)) as never,
       });
-      return { ...difference, document: diffDocument(difference, changed) as Json };
+      return { ...difference, document: diffDocument(difference, [jobs(), changed]) as Json };
     };
     const same = await differing(
       jobs({ checks: `wages: { when: 'not (@next.stage = "hired" and @next.pay is null)', message: other words }` }),
@@ -286,7 +286,7 @@ collections:
         budget: 10_000,
         ask: async (statement) => (await db.rows(statement)) as never,
       });
-      const document = diffDocument(difference, changed) as Json;
+      const document = diffDocument(difference, [old, changed]) as Json;
       return { difference, change: document.changes.find(({ action }: Json) => action === 'restore') };
     };
     const keepers = notes('[{ roles: [keeper] }]');
@@ -315,6 +315,40 @@ collections:
       for (const { test } of [change.wider, change.narrower]) {
         const { results } = await runTests(readTests(test, 'a.policy.yaml', schema).tests!, tools);
         expect([test, results.map(({ isOk }) => isOk)]).toEqual([test, [isPassed]]);
+      }
+    }
+  });
+
+  it('gives no test of a write that refers to a record which its caller may not read', async () => {
+    const parsed = (create: string, view: string) =>
+      parseSchema(`
+roles: { editor: {} }
+collections:
+  users: { access: { view: ${view} } }
+  notes:
+    relations: { owner: { kind: belongs_to, collection: users, required: true } }
+    access: { create: [{ roles: [editor]${create} }] }
+`).schema!;
+    for (const [view, isTold] of [
+      ['[]', false],
+      ['true', true],
+    ] as const) {
+      const [old, changed] = [parsed('', view), parsed(`, when: '@record.owner = @request.auth.id'`, view)];
+      const difference = await compareSchemas(old, changed, {
+        budget: 10_000,
+        ask: async (statement) => (await db.rows(statement)) as never,
+      });
+      const { changes } = diffDocument(difference, [old, changed]) as Json;
+      const { narrower } = changes.find(({ verdict }: Json) => verdict === 'narrower');
+      expect([view, typeof narrower.test]).toEqual([view, isTold ? 'string' : 'object']);
+      await db.run(raw('SET search_path = public'));
+      const told = isTold ? [narrower.test] : [];
+      for (const test of told) {
+        const { results } = await runTests(
+          readTests(test, 'a.policy.yaml', changed).tests!,
+          await testToolsOf(db, changed),
+        );
+        expect(results.map(({ isOk }) => isOk)).toEqual([true]);
       }
     }
   });
@@ -363,12 +397,13 @@ collections:
     access: { read: '${read}', delete: true }
 `).schema!;
     const changed = parsed('@request.query.key = "x" or @request.query.key = "y"');
-    const difference = await compareSchemas(parsed('@request.query.key = "x"'), changed, {
+    const old = parsed('@request.query.key = "x"');
+    const difference = await compareSchemas(old, changed, {
       budget: 10_000,
       ask: async (statement) => (await db.rows(statement)) as never,
     });
     expect(verdicts(difference)).toEqual({ 'notes read': 'wider' });
-    const { changes } = diffDocument(difference, changed) as Json;
+    const { changes } = diffDocument(difference, [old, changed]) as Json;
     const { record, test } = changes.find(({ verdict }: Json) => verdict === 'wider').wider;
     expect(record).toMatchObject({ meta: '{}', words: '{}' });
     expect(test).toContain('"meta":{},"words":[]');

@@ -539,6 +539,31 @@ rows:
     expect((await document()).code).toBe(0);
   });
 
+  test('no test of a mutant refers to a record which its caller may not read', async () => {
+    const head = 'as: { ada: { roles: [editor] }, ben: { roles: [editor] } }\n';
+    given(
+      `\n  - { create: notes, as: ada, data: { owner: ada }, expect: yes }\n`,
+      `
+roles: [editor]
+collections:
+  users: { access: { view: '@record.id = @request.auth.id' } }
+  notes:
+    relations: { owner: { kind: belongs_to, collection: users, required: true } }
+    access: { create: [{ roles: [editor], when: '@record.owner = @request.auth.id' }] }
+`,
+      head,
+    );
+    const { mutants } = await document('--mutate');
+    const ofNotes = mutants.filter(({ path }: Json) => path.includes('notes'));
+    const dropped = ofNotes.filter(({ verdict }: Json) => verdict !== 'killed');
+    expect(dropped.map(({ verdict, test }: Json) => [verdict, test])).toContainEqual(['unknown', null]);
+    for (const { test } of mutants) {
+      if (test === null) continue;
+      writeFileSync(join(folder, 'a.policy.yaml'), test);
+      expect([test, (await run([])).code]).toEqual([test, 0]);
+    }
+  });
+
   test('a restore of what is never kept, its time, and a merge of no mapping are errors at their places', async () => {
     const { schema } = parseSchema(SCHEMA);
     const read = (tests: string) => readTests(`${ROWS}tests:\n${tests}`, 'a.policy.yaml', schema!).issues;

@@ -77,5 +77,5 @@ async function differenceOf(served: Schema, changed: Schema): Promise<object> {
     if (!(error instanceof MissingPackage)) throw error;
     throw new Problem('unavailable', 'a comparison needs a database in memory: npm install @electric-sql/pglite');
   });
-  return diffDocument(difference, changed);
+  return diffDocument(difference, [served, changed]);
 }

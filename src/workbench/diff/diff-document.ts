@@ -3,7 +3,7 @@ import type { Schema } from '../../schema/model/model.ts';
 import { GUEST_NOTE } from '../guest-note.ts';
 import { worldDocument } from '../world-document.ts';
 import { worldLines } from '../world-lines.ts';
-import { testOfWorld } from '../world-test.ts';
+import { isPassing, passingTestOfWorld } from '../world-test.ts';
 import type { CallerChange, RuleChange, RuleExample, SchemaDifference } from './compare-schemas.ts';
 
 /** The limit of comments on the usual platforms, with room for a heading. */
@@ -21,13 +21,15 @@ const FAILING: Readonly<Record<FailOn, readonly string[]>> = {
 export const failsOn = ({ settings, changes }: SchemaDifference, kind: FailOn): boolean =>
   (kind === 'any' && settings.length > 0) || changes.some(({ verdict }) => FAILING[kind].includes(verdict));
 
-/** `changed`: the new schema, of which the tests are. */
-export const diffDocument = ({ settings, changes }: SchemaDifference, changed: Schema): object => ({
+type BothSchemas = readonly [old: Schema, changed: Schema];
+
+/** The tests are of the new schema. */
+export const diffDocument = ({ settings, changes }: SchemaDifference, schemas: BothSchemas): object => ({
   settings,
   changes: changes.map(({ wider, narrower, ...change }) => ({
     ...change,
-    ...(wider && { wider: exampleDocument(wider, change, changed) }),
-    ...(narrower && { narrower: exampleDocument(narrower, change, changed) }),
+    ...(wider && { wider: exampleDocument(wider, change, schemas) }),
+    ...(narrower && { narrower: exampleDocument(narrower, change, schemas) }),
   })),
 });
 
@@ -35,15 +37,20 @@ export const diffDocument = ({ settings, changes }: SchemaDifference, changed: S
  * A world, with a file of tests that holds the decision of the new schema where a test can say it. The rules of a field
  * alone decide nothing that a test sees.
  */
-function exampleDocument({ world, answer, failedChecks }: RuleExample, { action }: ChangedAction, changed: Schema) {
+function exampleDocument(
+  { world, answer, failedChecks }: RuleExample,
+  { action }: ChangedAction,
+  schemas: BothSchemas,
+) {
+  const [old, changed] = schemas;
   const isOfField = /^(?:read|write) /.test(action);
-  const test = isOfField
-    ? undefined
-    : testOfWorld(world, changed, { expected: answer, isRestore: action === 'restore' });
+  const asked = { expected: answer, isRestore: action === 'restore' };
+  const passing = isOfField ? undefined : passingTestOfWorld(world, changed, asked);
+  const test = passing === undefined || isPassing(passing, old) ? null : passing;
   return {
     ...worldDocument(world),
     ...(failedChecks.length > 0 && { failed_checks: failedChecks }),
-    test: test ?? null,
+    test,
   };
 }
 type ChangedAction = Pick<RuleChange, 'action'>;

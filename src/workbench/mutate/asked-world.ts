@@ -2,9 +2,11 @@
 import type { Policy, RuledAction } from '../../policy/types.ts';
 import { rulesOfAction } from '../../schema/model/kept/soft-delete.ts';
 import type { Schema } from '../../schema/model/model.ts';
+import { PredictedOutcomes } from '../page/predicted-outcome.ts';
 import type { PlacedRule } from '../rule-places.ts';
 import type { Expectation, Expected } from '../test/expectation.ts';
 import { type Judgement, PredicateJudge, type PreparedExpectation } from '../test/predicate.ts';
+import { isMet } from '../test/test-result.ts';
 import type { WorldAnswer } from '../world-test.ts';
 import { type TestedWorld, testOf } from './telling-test.ts';
 
@@ -61,8 +63,16 @@ export class AskedWorld {
       const { prepared, answer } = other;
       if (worldAnswer(judge.judgePrepared(prepared)) === answer) continue;
       const expected: Expected = answer === 422 ? { kind: 'status', status: answer } : { kind: answer };
-      return testOf({ ...prepared.expectation, expected }, this.#tested);
+      const expectation = { ...prepared.expectation, expected };
+      if (this.#isMet(expectation, prepared)) return testOf(expectation, this.#tested);
     }
+  }
+
+  /** False, for example, for data that refer to a record which the caller may not read. */
+  #isMet(expectation: Expectation, { request }: PreparedExpectation): boolean {
+    const { names } = this.#tested.tests;
+    const outcomes = new PredictedOutcomes(this.#judgeWith(NO_SUBSTITUTES), names);
+    return isMet(expectation, outcomes.predicted(expectation, request), { names });
   }
 
   #otherAt(at: number): AnsweredExpectation | undefined {

@@ -16,7 +16,7 @@ import { compareChecks } from '../compare-checks.ts';
 import type { PlacedRule } from '../rule-places.ts';
 import { type PolicyTests, readTests } from '../test/read-tests.ts';
 import type { TestWorld } from '../test/test-world.ts';
-import { testOfWorld } from '../world-test.ts';
+import { passingTestOfWorld, testOfWorld } from '../world-test.ts';
 import { AskedWorld, type Substitutes } from './asked-world.ts';
 import { mutationsOfCheck } from './check-mutations.ts';
 import { type Mutation, mutationsOf } from './mutations.ts';
@@ -146,7 +146,7 @@ async function testOfDifference(
   const asked = new AskedWorld({ tests, text, world: await fill(tests) }, schema, placed);
   const expected = asked.onlyAnswer;
   return expected !== undefined && asked.notices(mutated)
-    ? testOfWorld(world, schema, { member, expected })
+    ? passingTestOfWorld(world, schema, { member, expected })
     : undefined;
 }
 

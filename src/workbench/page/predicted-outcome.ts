@@ -21,6 +21,10 @@ export class PredictedOutcomes {
   }
 
   async of(expectation: Expectation, request: PolicyRequest): Promise<DatabaseOutcome> {
+    return this.predicted(expectation, request);
+  }
+
+  predicted(expectation: Expectation, request: PolicyRequest): DatabaseOutcome {
     const { collection, action, record, field } = expectation;
     if (isWholeRefused(expectation, request)) return REFUSED;
     if (action === 'list' && record === undefined) return { status: 200, ids: this.#idsOf(expectation) };

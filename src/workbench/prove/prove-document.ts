@@ -3,7 +3,7 @@ import type { World } from '../../policy/analyse/solve/world.ts';
 import type { Schema, Statement } from '../../schema/model/model.ts';
 import { worldDocument } from '../world-document.ts';
 import { worldLines } from '../world-lines.ts';
-import { testOfWorld } from '../world-test.ts';
+import { passingTestOfWorld } from '../world-test.ts';
 import type { StatementResult } from './decide-statements.ts';
 
 export const proofDocument = (results: readonly StatementResult[], file: string, schema: Schema): object => ({
@@ -24,7 +24,7 @@ function counterexampleDocument(refuted: RefutedStatement, world: World, schema:
   const { kind, member, implied, action } = refuted;
   const isOneDecision = member === undefined && implied === undefined;
   const asked = { expected: kind === 'never' ? 'yes' : 'no', isRestore: action === 'restore' } as const;
-  const test = isOneDecision ? testOfWorld(world, schema, asked) : undefined;
+  const test = isOneDecision ? passingTestOfWorld(world, schema, asked) : undefined;
   return { action, ...worldDocument(world), test: test ?? null };
 }
 

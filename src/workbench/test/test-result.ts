@@ -98,7 +98,7 @@ function listResult(expectation: Expectation, outcome: DatabaseOutcome, { judge,
 function actualOf(
   { action, collection, record, field }: Expectation,
   outcome: DatabaseOutcome,
-  { names }: RunningTests,
+  { names }: Pick<RunningTests, 'names'>,
 ): Actual {
   const { status, ids, detail } = outcome;
   if (field !== undefined && outcome.record !== undefined)
@@ -114,6 +114,10 @@ const isDecidedResult = (actual: Actual): boolean =>
 
 const isAllowedBy = (actual: Actual): boolean =>
   actual.kind === 'shown' ? actual.isShown : actual.kind === 'names' || actual.status < 300;
+
+/** The outcome of a request, or of a row in a list, is the expected one. */
+export const isMet = (expectation: Expectation, outcome: DatabaseOutcome, of: Pick<RunningTests, 'names'>): boolean =>
+  isExpected(expectation, actualOf(expectation, outcome, of));
 
 function isExpected({ expected }: Expectation, actual: Actual): boolean {
   switch (expected.kind) {
