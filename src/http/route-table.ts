@@ -55,8 +55,8 @@ export class RouteTable {
     const isReserved = segments[2]?.startsWith('_') || RESERVED_COLLECTIONS.includes(segments[2] ?? '');
     const matching: TableEntry[] = [];
     // The router would take bytes that are not UTF-8 as the text of their encoding, which names another record.
-    const entries = isDecodable(path) ? this.#entries.get(segments.length) : undefined;
-    for (const entry of entries ?? []) {
+    const isReadable = !path.includes('%') || isDecodable(path);
+    for (const entry of (isReadable && this.#entries.get(segments.length)) || []) {
       // `query` in `/api/posts/query` is not the id of a record, for any method.
       if (matching[0]?.endsInWord && !entry.endsInWord) break;
       if (isReserved && entry.namesCollection) continue;
@@ -82,7 +82,6 @@ export class RouteTable {
 }
 
 function isDecodable(encoded: string): boolean {
-  if (!encoded.includes('%')) return true;
   try {
     decodeURIComponent(encoded);
     return true;

@@ -250,7 +250,7 @@ interface Offer {
 }
 /** The collection has the routes with such a door. */
 export const offers = (collection: Collection, { action, kind, needs }: Offer): boolean =>
-  takesWrite(collection, action) &&
+  (collection.writes === undefined || takesWrite(collection, action)) &&
   (kind === undefined || kind === collection.kind) &&
   (needs === undefined || collection[needs] !== undefined);
 
