@@ -71,7 +71,6 @@ export async function matrixOf(question: MatrixQuestion, place: MatrixPlace): Pr
     const { auth, kind } = await principalOf(place.store, caller, { pointer: `/callers/${i}` });
     const request = { auth, kind, facts: place.facts, query: {}, now: datetimeOf(new Date()) };
     const asked = { ...question, parts, request, keys };
-    requireTakenData(asked, place.store);
     const found = data.length > 0 ? await createdOutcomes(asked, place) : await storedOutcomes(asked, place);
     rows.push({
       user: caller.kind === 'user' ? { id: String(auth?.id), email: String(auth?.email) } : null,
@@ -175,8 +174,10 @@ function requireTakenData({ collection, request, data }: CallerQuestion, store: 
 }
 
 /** The created record has the defaults of the schema for the caller. */
-const createdOutcomes = ({ parts, request, data }: CallerQuestion, { store, q }: MatrixPlace): Promise<RowOutcomes> =>
-  Promise.all(
+async function createdOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace): Promise<RowOutcomes> {
+  requireTakenData(asked, store);
+  const { parts, request, data } = asked;
+  return Promise.all(
     data.map((each) =>
       Promise.all(
         parts.map(async ({ collection }): Promise<MatrixOutcome> => {
@@ -196,6 +197,7 @@ const createdOutcomes = ({ parts, request, data }: CallerQuestion, { store, q }:
       ),
     ),
   );
+}
 
 function unknownRecord({ collection, ids }: MatrixQuestion, index: number): Problem {
   const detail = `\`${collection.name}\` has no record \`${ids[index]!.slice(0, 100)}\``;

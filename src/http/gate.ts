@@ -157,15 +157,20 @@ export function admitOf(ctx: Context, { schema }: App, method = ctx.req.method):
   return (collection, action) => new Admission(() => clientOf(ctx), schema, { caller, collection, action }, request);
 }
 
+type ReceivedParts = Pick<PolicyRequest, 'query' | 'facts'>;
+
 /** Returns what rules may read of the request besides its caller and its body. */
-export function receivedFrom(ctx: Context): Pick<PolicyRequest, 'query' | 'facts'> {
+export function receivedFrom(ctx: Context): ReceivedParts {
   const { query, facts } = new ReceivedRequest(ctx, callerOf(ctx));
   return { query, facts };
 }
 
 /** Admits the caller of a stream again: at a later instant, and as it is then. */
-export function renewalOf(ctx: Context, { schema }: App): (caller: Caller, collection: Collection) => Admission {
-  const { query, facts } = receivedFrom(ctx);
+export function renewalOf(
+  ctx: Context,
+  { schema }: App,
+  { query, facts }: ReceivedParts,
+): (caller: Caller, collection: Collection) => Admission {
   const client = clientOf(ctx);
   return (caller, collection) => {
     const request = { auth: caller.auth, kind: caller.kind, facts, query, now: datetimeOf(new Date()) };

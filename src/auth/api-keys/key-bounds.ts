@@ -20,12 +20,15 @@ export interface BoundsInput {
 }
 
 export class KeyBounds {
+  /** Keys of the same roles with one text have the same access. Undefined: unlimited. */
+  readonly limitText: string | undefined;
   readonly #limit: KeyLimit | undefined;
   readonly #networks: readonly Network[] | undefined;
   readonly #origins: ReadonlySet<string> | undefined;
 
   constructor({ limit, addresses, origins }: BoundsInput) {
     this.#limit = limit ?? undefined;
+    this.limitText = limit === null ? undefined : JSON.stringify(limit);
     // A stored text that cannot be read admits no address.
     this.#networks = addresses?.flatMap((text) => parseNetwork(text) ?? []);
     this.#origins = origins === null ? undefined : new Set(origins);
@@ -38,11 +41,6 @@ export class KeyBounds {
   /** The limit names `users` itself: what `*` allows is records, not the administration of accounts. */
   administers(action: Action): boolean {
     return this.#limit !== undefined && allowedActions(this.#limit, USERS).includes(action);
-  }
-
-  /** Keys of the same roles with one text have the same access. Undefined: unlimited. */
-  get limitText(): string | undefined {
-    return this.#limit && JSON.stringify(this.#limit);
   }
 
   admitsAddress(text: string): boolean {
@@ -61,9 +59,7 @@ export class KeyBounds {
 export const addsAdministration = (limit: KeyLimit | null, before: KeyLimit | null): boolean =>
   ADMINISTRATION.some(
     (action) =>
-      limit !== null &&
-      allowedActions(limit, USERS).includes(action) &&
-      !(before !== null && allowedActions(before, USERS).includes(action)),
+      allowedActions(limit ?? {}, USERS).includes(action) && !allowedActions(before ?? {}, USERS).includes(action),
   );
 
 /** The first collection for which the limit allows an action that the one before does not. */

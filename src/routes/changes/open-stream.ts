@@ -44,9 +44,9 @@ class CallerStreams {
     this.#ctx = ctx;
     this.#service = service;
     this.#auth = app.auth;
-    this.#renew = renewalOf(ctx, app);
     this.#schema = app.schema;
     this.#received = receivedFrom(ctx);
+    this.#renew = renewalOf(ctx, app, this.#received);
     this.#caller = callerOf(ctx);
     this.#opener = app.auth.authenticator.openerOf(this.#caller, credentialsOf(ctx));
   }

@@ -337,7 +337,7 @@ function races(service: TestService): void {
     }
   });
 
-  test('one of many requests creates, and one of many updates its version', async () => {
+  test('preconditions let one of many requests create the record, and one update a version of it', async () => {
     const path = '/api/pages/by/slug/conditional';
     const titled = (headers: { readonly [name: string]: string }) =>
       Promise.all(people.map(({ client }, i) => client.put(path, { data: { title: `t${i}` } }, headers)));
