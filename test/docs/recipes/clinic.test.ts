@@ -7,6 +7,12 @@ import { Product, showsPages } from './product.ts';
 const clinic = new Product('clinic');
 const HOUR = 3_600_000;
 const inHours = (hours: number): string => new Date(Date.now() + hours * HOUR).toISOString();
+/** Hours until a time of the day, three days from now: the tests run at any time, and two times of one day stay on it. */
+const hoursUntil = (hour: number): number => {
+  const at = new Date();
+  at.setDate(at.getDate() + 3);
+  return (at.setHours(hour, 0, 0, 0) - Date.now()) / HOUR;
+};
 afterAll(() => clinic.close());
 
 describeOnOne(
@@ -32,7 +38,7 @@ describeOnOne(
     });
 
     test('a race of two patients for a time has one winner, and others see a taken time', async () => {
-      const time = await offer(50);
+      const time = await offer(30);
       const answers = await Promise.all(
         [pam, pete].map((user) => user!.client.post('/api/appointments', { data: { ...time, reason: 'Pain' } })),
       );
@@ -69,8 +75,8 @@ describeOnOne(
 
     test('a visitor finds a time, a patient books it, the desk sees it come, and the practitioner writes a note', async () => {
       if (!showsPages(service)) return;
-      await offer(72);
-      await offer(73);
+      await offer(hoursUntil(10));
+      await offer(hoursUntil(11));
       const page = await clinic.browse(service.url);
       const { view } = page;
       await view.visit('/', '.times button');
