@@ -449,9 +449,11 @@ export class Collection<T extends CollectionTypes> {
     return this.#transport.json(`${this.#at(id)}/history`, { query, signal });
   }
 
-  /** Brings back a deleted record of a collection with `soft_delete`. */
+  /** Brings back a deleted record of a collection with `soft_delete`. Retried safely, as `create` is. */
   async restore(id: RecordId, { signal }: CallOptions = {}): Promise<Written<T['record']>> {
-    return recordOf(await this.#transport.send(`${this.#at(id)}/restore`, { method: 'POST', signal }));
+    const headers = { 'idempotency-key': crypto.randomUUID() };
+    const call = { method: 'POST', headers, repeatable: true, signal } as const;
+    return recordOf(await this.#transport.send(`${this.#at(id)}/restore`, call));
   }
 
   /** The actions that the caller may take on the record. Throws where the caller may not read it. */

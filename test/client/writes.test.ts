@@ -87,6 +87,23 @@ describeOnOne(
       await expect(notes(other).restore(id)).rejects.toMatchObject({ status: 404 });
     });
 
+    test('a restore is retried with the same key if its response was lost', async () => {
+      const { id } = await notes().create({ text: 'lost' });
+      await notes().delete(id);
+      const keys: (string | null)[] = [];
+      const losing: typeof fetch = async (input, init) => {
+        const answer = await fetch(input, init);
+        if (!String(input).endsWith('/restore')) return answer;
+        keys.push(new Headers(init?.headers).get('idempotency-key'));
+        if (keys.length === 1) throw new TypeError('the connection was lost');
+        return answer;
+      };
+      const restoring = createClient(service.url, { fetch: losing });
+      await restoring.login({ email: ann.email, password: ann.password });
+      expect(await restoring.collection('notes').restore(id)).toMatchObject({ id, text: 'lost' });
+      expect([keys.length, new Set(keys).size, keys[0]]).toEqual([2, 1, expect.any(String)]);
+    });
+
     test('the client asks what may be done at all, and upserts in batches', async () => {
       expect(await notes().allowed()).toEqual({ list: true, create: 'depends' });
       const [made, changed, gone] = await client.batch([
