@@ -28,7 +28,7 @@ import type { TestedWorld } from '../workbench/mutate/telling-test.ts';
 import { type PlacedRule, placedRules } from '../workbench/rule-places.ts';
 import { adoptedTables } from '../workbench/test/adopted-tables.ts';
 import type { TestTools } from '../workbench/test/database-outcome.ts';
-import { fillWorld } from '../workbench/test/fill-world.ts';
+import { fillWorld, RejectedRow } from '../workbench/test/fill-world.ts';
 import { type FileResults, printResults } from '../workbench/test/print-results.ts';
 import { type PolicyTests, readTests } from '../workbench/test/read-tests.ts';
 import { junitOf, resultsDocument } from '../workbench/test/results-document.ts';
@@ -98,7 +98,9 @@ export async function testPolicies(args: Arguments, io: Io, db: Database): Promi
   const files: FileResults[] = [];
   const worlds: TestedWorld[] = [];
   for (const [at, { tests, text }] of found.entries()) {
-    const { world, results } = await runTests(chosen[at]!, tools, countingBy(counter));
+    const { world, results } = await runTests(chosen[at]!, tools, countingBy(counter)).catch((error: unknown) => {
+      throw error instanceof RejectedRow ? new ConfigError([underlineIssue(text, error.issueIn(text))]) : error;
+    });
     files.push({ file: tests.file, names: tests.names, results });
     worlds.push({ tests, world, text });
   }

@@ -400,6 +400,38 @@ collections:
     expect(rejected).toContain('`posts` has no field `nothing`');
   });
 
+  test('rows that the database rejects beside each other are errors at the later one', async () => {
+    const schema = `
+collections:
+  teams:
+    fields: { name: { type: string, unique: true }, code: { type: string, unique: { where: '@record.name is not null' } } }
+    access: { read: true }
+  bookings:
+    no_overlap: { on: [room], from: starts_at, to: ends_at }
+    fields: { room: string, starts_at: datetime, ends_at: datetime }
+    access: { read: true }
+`;
+    const rejected = async (rows: string) => {
+      writeFileSync(join(folder, 'bylaw.yaml'), schema);
+      writeFileSync(join(folder, 'a.policy.yaml'), `rows:\n${rows}tests: []\n`);
+      const error = await run([]).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(ConfigError);
+      return (error as ConfigError).issues.map((issue) => issue.split('\n').slice(0, 2).join(' '));
+    };
+    expect(await rejected('  teams:\n    a: { name: x }\n    b: { name: x }\n')).toEqual([
+      expect.stringMatching(
+        /^error\[unique_violation\]: another record has this `name` .*a\.policy\.yaml:4:16 \(rows\.teams\.b\.name\)$/,
+      ),
+    ]);
+    expect(await rejected('  teams:\n    a: { name: x, code: k }\n    b: { name: y, code: k }\n')).toEqual([
+      expect.stringMatching(/^error\[unique_violation\]: another record has this `code` .*:4:25 /),
+    ]);
+    const times = "room: r, starts_at: '2026-01-01T10:00:00Z', ends_at: '2026-01-01T11:00:00Z'";
+    expect(await rejected(`  bookings:\n    a: { ${times} }\n    b: { ${times} }\n`)).toEqual([
+      expect.stringMatching(/^error\[conflict\]: another record of .* overlaps with `starts_at` to `ends_at` .*:4:/),
+    ]);
+  });
+
   test('a leaf counts only where it was evaluated', async () => {
     given('\n  - posts: shown\n    ada: { read: yes }\n');
     const { coverage } = await document('--coverage=page.html');

@@ -11,7 +11,7 @@ import { openMemoryDatabase } from '../../workbench/memory-database.ts';
 import { mutantsOf } from '../../workbench/mutate/mutate.ts';
 import type { TestedWorld } from '../../workbench/mutate/telling-test.ts';
 import { placedRules } from '../../workbench/rule-places.ts';
-import { fillWorld } from '../../workbench/test/fill-world.ts';
+import { fillWorld, RejectedRow } from '../../workbench/test/fill-world.ts';
 import type { FileResults } from '../../workbench/test/print-results.ts';
 import { type PolicyTests, readTests } from '../../workbench/test/read-tests.ts';
 import { resultsDocument } from '../../workbench/test/results-document.ts';
@@ -50,15 +50,14 @@ export class DevWorkshop implements Workshop {
     const read = [...files].map(([file, text]) => ({ file, text, ...readTests(text, file, schema) }));
     const unusable: readonly UnusableText[] = read.filter(({ tests }) => tests === undefined);
     if (unusable.length > 0) return { unusable };
-    return {
-      results: await runs.run('all', () =>
-        testResultsOf(
-          schema,
-          read.flatMap(({ tests, text }) => (tests === undefined ? [] : [{ tests, text }])),
-          withMutants,
-        ),
-      ),
-    };
+    const usable = read.flatMap(({ tests, text }) => (tests === undefined ? [] : [{ tests, text }]));
+    try {
+      return { results: await runs.run('all', () => testResultsOf(schema, usable, withMutants)) };
+    } catch (error) {
+      if (!(error instanceof RejectedRow)) throw error;
+      const text = present(files.get(error.file), 'the text of the rejected row');
+      return { unusable: [{ file: error.file, text, issues: [error.issueIn(text)] }] };
+    }
   }
 }
 

@@ -1,13 +1,18 @@
 /** Writes the rows of a test file into a database, and reads them back. */
-import type { Transaction } from '../../database/contract.ts';
+import { StoreError, type Transaction } from '../../database/contract.ts';
+import { present } from '../../invariant.ts';
 import { keyOf, type Row } from '../../policy/types.ts';
 import type { Store } from '../../records/access-context.ts';
+import { toRefusal } from '../../records/constraint-errors.ts';
 import { passGivenIds } from '../../records/new-ids.ts';
 import { recordKeyIn, recordKeyOf } from '../../records/record-key.ts';
 import { everyTenant, scopeOf, tenantOf } from '../../records/scope.ts';
 import { findSystem } from '../../records/system.ts';
 import { type ColumnValue, withFoldedCopies } from '../../records/write/input.ts';
+import { Refusal } from '../../refusal.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
+import type { SchemaIssue } from '../../schema/file/issue.ts';
+import { SourceText } from '../../schema/file/source.ts';
 import { COMPOSITE_KEY_COLUMN } from '../../schema/model/composite-key.ts';
 import type { BelongsTo, Schema } from '../../schema/model/model.ts';
 import { storedTables } from '../../schema/model/stored-names.ts';
@@ -16,9 +21,36 @@ import type { PolicyTests } from './read-tests.ts';
 import type { TestRow } from './test-rows.ts';
 import { TestWorld } from './test-world.ts';
 
-/** Replaces the rows of the database by those of the file. Throws StoreError for rows that it rejects. */
+/** The database rejects the row beside those before it. */
+export class RejectedRow extends Error {
+  /** The file of tests. */
+  readonly file: string;
+  readonly #row: TestRow;
+  readonly #refusal: Refusal;
+
+  constructor(file: string, row: TestRow, refusal: Refusal) {
+    super(refusal.message);
+    this.file = file;
+    this.#row = row;
+    this.#refusal = refusal;
+  }
+
+  /** @param text of the file */
+  issueIn(text: string): SchemaIssue {
+    const [error] = this.#refusal.errors;
+    const member = error?.pointer?.split('/')[2];
+    const path = [...this.#row.path, ...(member === undefined ? [] : [member])];
+    const source = new SourceText(text, this.file, { merge: true });
+    source.report({ code: this.#refusal.code, message: error?.detail ?? this.message, path });
+    return present(source.issues[0], 'the issue that was reported');
+  }
+}
+
+/** Replaces the rows of the database by those of the file. Throws RejectedRow. */
 export async function fillWorld(store: Store, tests: PolicyTests): Promise<TestWorld> {
-  await insertRows(store, tests.rows);
+  await insertRows(store, tests.rows).catch(async (error: unknown) => {
+    throw (error instanceof StoreError ? await rejectedRow(store, tests) : undefined) ?? error;
+  });
   const stored = new Map<string, ReadonlyMap<string, Row>>();
   for (const name of new Set(tests.rows.map(({ collection }) => collection))) {
     const rows = await findSystem(store, store.db, { collection: name, where: raw('TRUE') });
@@ -46,6 +78,17 @@ async function insertRows(store: Store, rows: readonly TestRow[]): Promise<void>
     },
     { unlimited: true },
   );
+}
+
+/** The first row that the database rejects; undefined if it takes each of them. */
+async function rejectedRow(store: Store, tests: PolicyTests): Promise<RejectedRow | undefined> {
+  for (const [i, row] of tests.rows.entries()) {
+    const error = await insertRows(store, tests.rows.slice(0, i + 1)).catch((reason: unknown) => reason);
+    const refusal = error === undefined ? undefined : toRefusal(error, store.shape(row.collection).collection);
+    if (refusal instanceof Refusal) return new RejectedRow(tests.file, row, refusal);
+    if (error !== undefined) throw error;
+  }
+  return undefined;
 }
 
 /** The database numbers new records after the rows. */
