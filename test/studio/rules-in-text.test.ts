@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { writeCatalog } from '../../src/policy/request/catalog-document.ts';
 import { parseSchema } from '../../src/schema/load.ts';
+import { issuesOf, type ToolPlace } from '../../src/studio/editor/policy-tools.ts';
 import { type RulePath, readRules, withoutRule, withRoles, withRule } from '../../src/studio/editor/rules-in-text.ts';
 
 const SAMPLE = readFileSync(join(import.meta.dirname, '../../bylaw.yaml'), 'utf8');
@@ -91,9 +93,22 @@ describe('rules in the text of a schema', () => {
     for (const comment of FORMS.matchAll(/#.*/g)) expect(changed).toContain(comment[0]);
   });
 
-  test('the place of a condition has its quotes', () => {
-    const place = readRules(FORMS, of('posts', 'access', 'read'))![0]!.place!;
-    expect(FORMS.slice(place.offset, place.offset + place.length)).toBe(`'@record.score > 1'`);
+  test('the place of a condition has its quotes, and no line break behind a block', () => {
+    const placed = (action: string, index: number) => {
+      const { offset, length } = readRules(FORMS, of('posts', 'access', action))![index]!.place!;
+      return FORMS.slice(offset, offset + length);
+    };
+    expect(placed('read', 0)).toBe(`'@record.score > 1'`);
+    expect(placed('update', 1)).toMatch(/^>-\n.*and @record\.score = 1$/s);
+  });
+
+  test('a condition is checked as one of its rule: with roles, and of a member', () => {
+    const catalog = writeCatalog(parseSchema(FORMS).schema!, () => []);
+    const codes = (place: Partial<ToolPlace>) =>
+      issuesOf('@record.score > 1', { catalog, collection: 'posts', action: 'update', ...place }).map(
+        ({ code }) => code,
+      );
+    expect([codes({}), codes({ roles: ['editor'] }), codes({ isOfMember: true })]).toEqual([['no_caller'], [], []]);
   });
 
   test('a broken text and rules by reference are not written', () => {

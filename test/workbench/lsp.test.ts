@@ -524,6 +524,42 @@ describe('questions about a place', () => {
     expect((await rename('xmin')).error.message).toContain('reserved');
   });
 
+  it('a rename follows a member to every key and policy that names it', async () => {
+    const text = `
+conditions:
+  'mine(r: bookings)': 'r.holder = @request.auth.id'
+collections:
+  bookings:
+    soft_delete: true
+    title: label
+    no_overlap: [{ on: [room], from: starts, to: ends }]
+    fields:
+      label: { type: string, unique: { within: [room] } }
+      room: { type: string, required: true }
+      meta: { type: json, paths: { color: string } }
+      starts: datetime
+      ends: datetime
+    relations: { holder: { kind: belongs_to, collection: users } }
+    access:
+      list: 'mine(@record) and @record.label = "x" and @record.meta.color = "red"'
+      restore: '@record.room = "x" and @record.deleted_at < @now'
+    checks:
+      in_order: { when: '@next.starts < @next.ends', message: too late, fields: [starts, ends] }
+prove:
+  - never: guest can restore bookings where @record.label = "x"
+`;
+    for (const member of ['label', 'room', 'meta', 'starts', 'ends', 'holder']) {
+      const [position] = editor.open(
+        uri,
+        text.replace(`      ${member}: `, `      ¦${member}: `).replace('{ holder', '{ ¦holder'),
+      );
+      const { changes } = await editor.result('textDocument/rename', { ...document, position, newName: 'other' });
+      const renamed = edited(text, changes[uri]);
+      expect(renamed.replace(/was: \w+/, '')).not.toMatch(new RegExp(`\\b${member}\\b`));
+      expect(parseSchema(renamed).issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+    }
+  });
+
   it('the outline and the formatting are of the whole file', async () => {
     editor.open(uri, SCHEMA.replace('@record.status = "published" or', '@record.status="published"||'));
     const outline = await editor.result('textDocument/documentSymbol', document);

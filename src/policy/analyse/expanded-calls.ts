@@ -22,7 +22,8 @@ export function withoutConditionCalls(text: string): ExpandedText {
   let at = 0;
   for (const { span, args } of calls.toSorted((a, b) => a.span.start - b.span.start)) {
     pieces.push({ text: text.slice(at, span.start), from: at }, added('('));
-    const paths = args.filter(({ kind }) => kind === 'path');
+    // A whole record has its id as a step, which no text names.
+    const paths = args.filter((arg) => arg.kind === 'path' && arg.steps[0]?.span.start !== arg.span.start);
     paths.forEach((path, i) => {
       if (i > 0) pieces.push(added(' or '));
       pieces.push({ text: text.slice(path.span.start, path.span.end), from: path.span.start }, added(' is null'));

@@ -6,7 +6,6 @@ import { GUEST } from '../../policy/check/guests.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import {
   ACTIONS,
-  type Action,
   type Catalog,
   type CatalogCollection,
   type Policy,
@@ -210,7 +209,7 @@ class StatementReader {
 /** The places in the text of a statement that name a collection, its field, and a condition. */
 export interface StatementPlaces {
   readonly collection: string;
-  readonly action: Action | undefined;
+  readonly action: RuledAction | undefined;
   readonly member: Span | undefined;
   readonly where: Span | undefined;
 }
@@ -223,7 +222,7 @@ export function placesInStatement(text: string): StatementPlaces | undefined {
   const [word] = /\w+/.exec(parts.text('actions') ?? '') ?? [];
   return {
     collection: parts.text('target') ?? '',
-    action: ACTIONS.find((each) => each === word),
+    action: RULED_ACTIONS.find((each) => each === word),
     member: parts.text('member') === undefined ? undefined : parts.span('member'),
     where: parts.text('where') === undefined ? undefined : parts.span('where'),
   };

@@ -17,7 +17,8 @@ export function ExpressionEditor(props: ExpressionEditorProps): JSX.Element {
   const { label, text, place, onText } = props;
   const tools = usePolicyTools();
   const id = useId();
-  const issues = useMemo(() => tools?.issuesOf(text, place) ?? [], [tools, text, place.collection, place.action]);
+  const { collection, action, roles } = place;
+  const issues = useMemo(() => tools?.issuesOf(text, place) ?? [], [tools, text, collection, action, roles?.join()]);
   const canonical = useMemo(() => tools?.formatted(text, place), [tools, text]);
   return (
     <div class="expression" role="group" aria-label={label}>

@@ -17,17 +17,21 @@ export interface ToolPlace {
   readonly collection: string;
   /** `filter`: of a list, which has no names of the request and no conditions. */
   readonly action: Action | 'filter';
+  /** The roles beside the condition. Default: none. */
+  readonly roles?: readonly string[];
+  /** The rule is one of a field or a belongs_to. */
+  readonly isOfMember?: boolean;
 }
 export { type ColouredSpan, colouredSpans } from './token-colours.ts';
 export type { Completion, PolicyIssue };
 /** The verdict of the caller alone; `depends`: the record decides. */
 export type RoleVerdict = 'allow' | 'deny' | 'depends';
 
-function catalogPlace({ catalog: document, collection, action }: ToolPlace) {
+function catalogPlace({ catalog: document, action, ...place }: ToolPlace) {
   const catalog = catalogFromDocument(document);
-  if (action !== 'filter') return { catalog, collection, action };
+  if (action !== 'filter') return { ...place, catalog, action };
   const { conditions, ...names } = catalog;
-  return { catalog: names, collection, action: 'list', params: {} } as const;
+  return { ...place, catalog: names, action: 'list', params: {} } as const;
 }
 
 export const issuesOf = (text: string, place: ToolPlace): readonly PolicyIssue[] =>

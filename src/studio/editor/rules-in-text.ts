@@ -2,7 +2,7 @@
  * The rules in the text of a schema: read, and written in their place, so that the rest of the file stays as it is. A
  * chunk of its own, with the reader of YAML: only `load-editor.ts` imports it.
  */
-import { isAlias, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLMap } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, type Node, parseDocument, type Scalar, type YAMLMap } from 'yaml';
 import { quotedScalar } from './quoted-scalar.ts';
 
 export interface TextRule {
@@ -41,8 +41,8 @@ export function readRules(text: string, path: RulePath): readonly TextRule[] | u
   const { node, rest } = walk(document.contents, path);
   if (isAlias(node)) return undefined;
   if (rest.length > 0 || node === null) return [];
-  if (!isSeq(node)) return ruleIn(node);
-  const all = node.items.map((item) => ruleIn(item as Node));
+  if (!isSeq(node)) return ruleIn(text, node);
+  const all = node.items.map((item) => ruleIn(text, item as Node));
   return all.includes(undefined) ? undefined : all.flatMap((rules) => rules!);
 }
 
@@ -127,22 +127,21 @@ function walk(root: Node | null, path: RulePath): WalkedNode {
 }
 
 /** A list of one rule, or of none; undefined: another shape. */
-function ruleIn(node: Node): readonly TextRule[] | undefined {
+function ruleIn(text: string, node: Node): readonly TextRule[] | undefined {
   if (isScalar(node)) {
     if (node.value === false) return [];
-    return [{ roles: [], ...conditionIn(node) }];
+    return [{ roles: [], ...conditionIn(text, node) }];
   }
   if (!isMap(node)) return undefined;
   const { roles = [], message } = node.toJSON() as { roles?: readonly string[]; message?: string };
   const when = node.get('when', true) as Node | undefined;
   if (when !== undefined && !isScalar(when)) return undefined;
-  return [{ roles, ...(when && conditionIn(when)), ...(message !== undefined && { message }) }];
+  return [{ roles, ...(when && conditionIn(text, when)), ...(message !== undefined && { message }) }];
 }
 
-function conditionIn(node: Node): Pick<TextRule, 'when' | 'place'> {
-  const { value, range } = node as { value?: unknown; range?: readonly number[] | null };
-  if (typeof value !== 'string' || !range) return { when: String(value) };
-  return { when: value, place: { offset: range[0]!, length: range[1]! - range[0]! } };
+function conditionIn(text: string, node: Scalar): Pick<TextRule, 'when' | 'place'> {
+  const { value } = node;
+  return typeof value === 'string' ? { when: value, place: textPlaceOf(text, node) } : { when: String(value) };
 }
 
 interface OffsetPlace {

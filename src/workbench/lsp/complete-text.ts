@@ -57,9 +57,8 @@ function inPolicy(
   file: SchemaText,
   { policy, index }: NonNullable<ReturnType<SchemaText['policyAt']>>,
 ): readonly CompletionItem[] {
-  const { catalog, source } = file;
-  if (catalog === undefined) return [];
-  const { text, path, collection, action, parameters } = policy;
+  const { source } = file;
+  const { text, path, collection, action, parameters, catalog } = policy;
   const own = catalog.collections.get(collection);
   const queryKeys = action === 'list' && own !== undefined ? filterKeysOf(own).keys() : [];
   const place = { catalog, collection, action, queryKeys, ...(parameters && { parameters }) };

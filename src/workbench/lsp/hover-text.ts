@@ -2,7 +2,7 @@
 import { examineOnce } from '../../policy/check/checker.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import { describeType } from '../../policy/scalar-types.ts';
-import type { Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
+import type { Checked, CheckedOperand } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
 import { docOf } from '../../policy/words.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
@@ -30,21 +30,19 @@ export function hoverAt(file: SchemaText, position: TextPosition): Hover | undef
 }
 
 function meaningAt(file: SchemaText, policy: PolicyText, index: number): TextMeaning | undefined {
-  const { catalog } = file;
-  if (catalog === undefined) return undefined;
-  const { text } = policy;
+  const { text, catalog } = policy;
   const call = wordAt(text, index, /[A-Za-z_]\w*(?=\()/g);
   const condition = call && catalog.conditions?.get(call.word);
   if (call !== undefined && condition !== undefined) {
     const body = file.valueAt(['conditions', conditionKey(file, call.word)]);
     return { ...call, lines: [`condition \`${condition.name}\``, inCode('', String(body))] };
   }
-  const { checked } = examineOnce(text, { ...policy, catalog, errorsOnly: true });
+  const { checked } = examineOnce(text, { ...policy, errorsOnly: true });
   const leaf = checked && leafAt(checked, index);
   const operand = leaf && operandsOf(leaf).find(({ span }) => span.source === undefined && isIn(span, index));
   if (leaf !== undefined && operand !== undefined) {
     const role = operand.kind === 'literal' ? roleOf(leaf, operand, file.schema) : [];
-    return { ...operand.span, lines: [typeInWords(operand), ...role, ...sqlOf(leaf, policy, catalog)] };
+    return { ...operand.span, lines: [typeInWords(operand), ...role, ...sqlOf(leaf, policy)] };
   }
   const word = wordAt(text, index, /@?[A-Za-z_][\w.]*|[!=<>]+/g);
   const { doc } = word === undefined ? {} : docOf(word.word);
@@ -95,7 +93,7 @@ function roleOf(leaf: Checked, { value }: { readonly value: unknown }, schema: S
 /** The caller of the printed SQL. */
 const SAMPLE_CALLER = { id: '00000000-0000-0000-0000-000000000000', roles: [] };
 
-function sqlOf(leaf: Checked, { text, action }: PolicyText, catalog: Catalog): readonly string[] {
+function sqlOf(leaf: Checked, { text, action, catalog }: PolicyText): readonly string[] {
   const isOfRecord = scopesOf(leaf).length > 0 && scopesOf(leaf).every(({ kind }) => kind === 'record');
   if (!isOfRecord) return [];
   const { specialise } = compileChecked({ checked: leaf, text, catalog, action }, { codegen: false });

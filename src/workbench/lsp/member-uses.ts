@@ -5,6 +5,7 @@ import type { Catalog, Checked, ColumnOperand, Row, RowScope, ToManyPath, ToOneS
 import { operandsOf, partsOf } from '../../policy/visit.ts';
 import { isObject } from '../../records/write/input.ts';
 import type { DocumentPath, Region } from '../../schema/file/issue.ts';
+import { valueAt } from '../../schema/file/validate.ts';
 import { placesInStatement } from '../../schema/rules/prove-statements.ts';
 import type { PolicyText, SchemaText } from './schema-text.ts';
 
@@ -20,12 +21,11 @@ export interface MemberUse {
 }
 
 export function memberUses(file: SchemaText): readonly MemberUse[] {
-  const { catalog } = file;
-  if (catalog === undefined) return [];
+  if (file.catalog === undefined) return [];
   return [
     ...declaredMembers(file),
     ...provenMembers(file),
-    ...file.policies().flatMap((policy) => membersUsed(policy, file, catalog)),
+    ...file.policies().flatMap((policy) => membersUsed(policy, file)),
   ];
 }
 
@@ -47,22 +47,45 @@ function declaredMembers(file: SchemaText): readonly MemberUse[] {
         const path = ['collections', collection, part, member];
         add(collection, member, path, 'key');
         if (!isObject(declared)) continue;
-        const { via, collection: target, unique } = declared;
-        const within = isObject(unique) ? unique.within : undefined;
-        if (typeof within === 'string') add(collection, within, [...path, 'unique', 'within'], 'value');
-        if (Array.isArray(within))
-          within.forEach((each, i) => {
-            if (typeof each === 'string') add(collection, each, [...path, 'unique', 'within', i], 'value');
-          });
+        const { via, references, collection: target } = declared;
         found.push(...namedInStrings(file, { collection, path, declared }));
-        if (typeof via === 'string' && typeof target === 'string') add(target, via, [...path, 'via'], 'value');
+        if (typeof target !== 'string') continue;
+        if (typeof via === 'string') add(target, via, [...path, 'via'], 'value');
+        if (typeof references === 'string') add(target, references, [...path, 'references'], 'value');
       }
     }
-    const { distribute } = shape;
-    if (isObject(distribute) && typeof distribute.by === 'string')
-      add(collection, distribute.by, ['collections', collection, 'distribute', 'by'], 'value');
+    for (const path of MEMBER_KEYS.flatMap((keys) => pathsOf(shape, keys))) {
+      const value = valueAt(shape, path);
+      if (typeof value === 'string') add(collection, value, ['collections', collection, ...path], 'value');
+    }
   }
   return found;
+}
+
+/** The keys of a collection whose values name its members. `*`: each key; `#`: each place of a list. */
+const MEMBER_KEYS: readonly (readonly string[])[] = [
+  ['title'],
+  ['id', '#'],
+  ['distribute', 'by'],
+  ['checks', '*', 'fields', '#'],
+  ['relations', '*', 'fields', '#'],
+  ...['fields', 'relations'].flatMap((part) => [
+    [part, '*', 'unique', 'within'],
+    [part, '*', 'unique', 'within', '#'],
+  ]),
+  ...[['no_overlap'], ['no_overlap', '#']].flatMap((key) => [
+    [...key, 'on', '#'],
+    [...key, 'from'],
+    [...key, 'to'],
+  ]),
+];
+
+/** The paths that a value has of those that the keys mean. */
+function pathsOf(value: unknown, [key, ...rest]: readonly string[]): readonly DocumentPath[] {
+  if (key === undefined) return [[]];
+  const own = key === '#' ? (Array.isArray(value) ? [...value.keys()] : []) : isObject(value) ? Object.keys(value) : [];
+  const met: DocumentPath = own.filter((each) => key === '*' || key === '#' || each === key);
+  return met.flatMap((each) => pathsOf(valueAt(value, [each]), rest).map((path) => [each, ...path]));
 }
 
 /** Strings of a declaration that name a member: `within_team`, `@request.auth.team`. */
@@ -107,9 +130,10 @@ interface NameInText {
   readonly end: number;
 }
 
-function membersUsed(policy: PolicyText, file: SchemaText, catalog: Catalog): readonly MemberUse[] {
+function membersUsed(policy: PolicyText, file: SchemaText): readonly MemberUse[] {
+  const { catalog } = policy;
   const { text, originOf } = withoutConditionCalls(policy.text);
-  const { checked } = examineOnce(text, { ...policy, catalog, errorsOnly: true });
+  const { checked } = examineOnce(text, { ...policy, errorsOnly: true });
   if (checked === undefined) return [];
   return namesIn(checked, { catalog, text, collection: policy.collection }).flatMap(
     ({ collection, member, start, end }) => {
@@ -166,8 +190,13 @@ function columnNames(
   place: UsePlace,
 ): readonly NameInText[] {
   const end = steps.at(-1)?.relation.collection ?? collection;
+  // A part of a json field has the path as its name.
   const last =
-    column.kind === 'field' ? column.field.name : column.kind === 'belongs_to' ? column.relation.name : undefined;
+    column.kind === 'field'
+      ? column.field.name.split('.')[0]
+      : column.kind === 'belongs_to'
+        ? column.relation.name
+        : undefined;
   const named = last === undefined ? undefined : { collection: end, member: last };
   return alongPath(place.text, span, [...stepsOfScope(scope, place), ...stepsWalked(steps), named]);
 }

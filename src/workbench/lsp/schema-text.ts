@@ -2,12 +2,13 @@
 
 import { memoized } from '../../memoized.ts';
 import { readHead } from '../../policy/check/condition-calls.ts';
-import { ACTIONS, type Action, type Parameter } from '../../policy/types.ts';
+import { type Action, type Parameter, RULED_ACTIONS } from '../../policy/types.ts';
 import { policyPaths } from '../../schema/file/format-policies.ts';
 import type { DocumentPath, Region, SchemaIssue } from '../../schema/file/issue.ts';
 import { SourceText } from '../../schema/file/source.ts';
 import { valueAt } from '../../schema/file/validate.ts';
 import { type Environment, parseSchema, readSchemaCatalog, type SchemaCatalog } from '../../schema/load.ts';
+import { askedPlace } from '../../schema/model/kept/soft-delete.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { placesInStatement } from '../../schema/rules/prove-statements.ts';
 
@@ -21,6 +22,8 @@ export interface PolicyText {
   readonly collection: string;
   readonly action: Action;
   readonly parameters?: readonly Parameter[];
+  /** The names that it may use. */
+  readonly catalog: SchemaCatalog;
 }
 
 interface TextState {
@@ -100,26 +103,33 @@ export class SchemaText {
   }
 
   #conditionOfStatement(path: DocumentPath, text: string): PolicyText | undefined {
+    const { catalog } = this;
     const { collection = '', action, where } = placesInStatement(text) ?? {};
-    if (where === undefined || action === undefined || !this.catalog?.collections.has(collection)) return undefined;
-    return { path, text: text.slice(where.start, where.end), from: where.start, collection, action };
+    if (where === undefined || action === undefined || !catalog?.collections.has(collection)) return undefined;
+    return {
+      path,
+      text: text.slice(where.start, where.end),
+      from: where.start,
+      ...askedPlace({ collection, action }, catalog),
+    };
   }
 
   #policyAt(path: DocumentPath): PolicyText | undefined {
     const text = this.source.scalarAt(path)?.value;
-    if (typeof text !== 'string' || this.catalog === undefined) return undefined;
+    const { catalog } = this;
+    if (typeof text !== 'string' || catalog === undefined) return undefined;
     if (path[0] === 'prove') return this.#conditionOfStatement(path, text);
     if (path[0] === 'conditions') {
-      const head = readHead(String(path[1]), this.catalog);
+      const head = readHead(String(path[1]), catalog);
       return 'code' in head
         ? undefined
-        : { path, text, from: 0, collection: '', action: 'list', parameters: head.parameters };
+        : { path, text, from: 0, collection: '', action: 'list', parameters: head.parameters, catalog };
     }
     const collection = String(path[1]);
     const key = path.at(-1) === 'where' ? 'read' : path[2] === 'checks' ? 'write' : path[path.indexOf('access') + 1];
-    const action = key === 'view' ? 'list' : key === 'write' ? 'update' : ACTIONS.find((each) => each === key);
-    if (action === undefined || !this.catalog.collections.has(collection)) return undefined;
-    return { path, text, from: 0, collection, action };
+    const action = key === 'view' ? 'list' : key === 'write' ? 'update' : RULED_ACTIONS.find((each) => each === key);
+    if (action === undefined || !catalog.collections.has(collection)) return undefined;
+    return { path, text, from: 0, ...askedPlace({ collection, action }, catalog) };
   }
 
   /** The string at a path of what the file says. */

@@ -80,7 +80,7 @@ interface RuleConditionProps {
 }
 
 function RuleCondition({ collection, set, rule, number }: RuleConditionProps): JSX.Element {
-  const { when, before = '', place } = rule;
+  const { when, before = '', place, roles } = rule;
   const served = schema.value!;
   if (when === undefined) return <p class="hint">{wording.always}</p>;
   if (place === undefined || served.catalog === undefined) {
@@ -99,7 +99,7 @@ function RuleCondition({ collection, set, rule, number }: RuleConditionProps): J
       <ExpressionEditor
         label={`${wording.conditionOf} ${number}`}
         text={when}
-        place={{ catalog: served.catalog, collection, action: set.action }}
+        place={{ catalog: served.catalog, collection, action: set.action, roles, isOfMember: set.member !== undefined }}
         onText={edit}
       />
       {when !== before && (
