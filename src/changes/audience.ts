@@ -56,7 +56,8 @@ export class Audience {
   readonly pins: readonly PinnedMember[] | undefined;
   readonly #shape: RecordShape;
   readonly #permit: Permit;
-  readonly #deciding: readonly DecidingRule[];
+  readonly #rules: readonly DecidingRule[];
+  readonly #asked: readonly DecidingRule[];
   readonly #filters: readonly AskedFilter[];
   readonly #sight: FilterSight;
   readonly #masks: readonly MemberMask[];
@@ -88,9 +89,9 @@ export class Audience {
     const { name } = collection;
     const owned = [...deciding.map((permit) => ({ permit, owner: name })), ...this.#sight.permits];
     const rules = owned.flatMap(({ permit, owner }) => permit.rules.map(({ residual }) => ({ rule: residual, owner })));
-    const asked = this.#filters.map((rule) => ({ rule, owner: name }));
-    this.#deciding = [...rules, ...asked].map(({ rule, owner }) => ({ rule, sources: sourcesOf(rule, owner, store) }));
-    this.related = new Set(this.#deciding.flatMap(({ sources }) => [...sources]));
+    this.#rules = rules.map(({ rule, owner }) => ({ rule, sources: sourcesOf(rule, owner, store) }));
+    this.#asked = this.#filters.map((rule) => ({ rule, sources: sourcesOf(rule, name, store) }));
+    this.related = new Set([...this.#rules, ...this.#asked].flatMap(({ sources }) => [...sources]));
     this.pins = pinsOf(this.#permit, this.#filters, this.#shape);
     this.key = JSON.stringify([
       [...all, ...this.#sight.permits.map(({ permit }) => permit)].map(permitSpelling),
@@ -102,7 +103,13 @@ export class Audience {
 
   /** A decision may depend on one of these rows of the collection. */
   dependsOn(collection: string, rows: readonly Row[]): boolean {
-    return this.#deciding.some(({ rule, sources }) => sources.has(collection) && rule.dependsOn(collection, rows));
+    const mayDecide = ({ rule, sources }: DecidingRule, of: readonly Row[]): boolean =>
+      sources.has(collection) && rule.dependsOn(collection, of);
+    if (this.#rules.some((rule) => mayDecide(rule, rows))) return true;
+    if (!this.#asked.some(({ sources }) => sources.has(collection))) return false;
+    // The author of a filter learns nothing of rows, or of values, that a list would not show.
+    const seen = this.#sight.rowsOf(collection, rows);
+    return seen === undefined || (seen.length > 0 && this.#asked.some((rule) => mayDecide(rule, seen)));
   }
 
   get verdict(): Permit['verdict'] {

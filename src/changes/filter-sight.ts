@@ -17,6 +17,8 @@ interface OwnedPermit {
   readonly owner: string;
 }
 
+const NO_ROWS: Related = { one: () => undefined, many: () => [] };
+
 export class FilterSight {
   /** The rows that filters and the rules about them read, from the record and from records of the request. */
   readonly needs: readonly Need[];
@@ -45,6 +47,14 @@ export class FilterSight {
     return [...this.#walked].flatMap(([owner, { permit, masks }]) =>
       [permit, ...masks.map((mask) => mask.permit)].map((each) => ({ permit: each, owner })),
     );
+  }
+
+  /** The rows as filters see them, without those that are hidden. Undefined: other rows decide what is hidden. */
+  rowsOf(collection: string, rows: readonly Row[]): readonly Row[] | undefined {
+    const { permit, masks } = this.#readable(collection);
+    const all = [permit, ...masks.map((mask) => mask.permit)];
+    if (all.some((each) => recordNeeds(each).length > 0 || requestedNeeds(each).length > 0)) return undefined;
+    return rows.map((row) => this.#seen(collection, row, NO_ROWS)).filter((row) => row !== undefined);
   }
 
   over(related: Related): Related {

@@ -18,6 +18,18 @@ collections:
   members:
     fields: { kind: string }
     relations: { team: { kind: belongs_to, collection: teams }, user: { kind: belongs_to, collection: users } }
+  places:
+    fields:
+      name: string
+      open: bool
+      cost: { type: int, access: { read: '@record.name = "known"' } }
+    relations: { team: { kind: belongs_to, collection: teams } }
+    access: { read: '@record.open = true' }
+  # The members of their team decide who reads them.
+  rooms:
+    fields: { name: string }
+    relations: { team: { kind: belongs_to, collection: teams } }
+    access: { read: 'any(@record.team.members as m, m.user = @request.auth.id)' }
   notes:
     changes: true
     fields:
@@ -26,7 +38,11 @@ collections:
       kind: string
       # A rule that reads no other record.
       secret: { type: string, access: { read: '@record.n = 1' } }
-    relations: { owner: { kind: belongs_to, collection: users }, team: { kind: belongs_to, collection: teams } }
+    relations:
+      owner: { kind: belongs_to, collection: users }
+      team: { kind: belongs_to, collection: teams }
+      place: { kind: belongs_to, collection: places }
+      room: { kind: belongs_to, collection: rooms }
     access: { list: '${list}' }
 `);
   const caller = new FeedCaller(schema, { id: ME, roles: [], team: TEAM }, decide);
@@ -85,5 +101,36 @@ describe('related rows', () => {
     expect(audience.dependsOn('members', row(TEAM, 'full'))).toBe(false);
     expect(audience.dependsOn('members', row(ME, 'other'))).toBe(false);
     expect(audience.dependsOn('users', [{ id: ME }])).toBe(false);
+  });
+});
+
+describe('a change of a related record', () => {
+  const open = { id: TEAM, name: 'a', open: true, cost: 5, team: null };
+  it.each([
+    ['place.name = "a"', open, true],
+    ['place.name = "b"', open, false],
+    ['place.name = "a"', { ...open, open: false }, false],
+    ['place.name != "b"', open, true],
+    ['place.name != "b"', { ...open, open: false }, false],
+    ['place.cost = 5', open, false],
+    ['place.cost = 5', { ...open, name: 'known' }, true],
+    ['place.cost = 6', { ...open, name: 'known' }, false],
+  ])('under the filter %s, %o concerns its author only by what is shown of it: %s', (filter, row, expected) => {
+    expect(worldOf('true').audience(filter).dependsOn('places', [row])).toBe(expected);
+  });
+
+  it('concerns each author of a filter if other records decide who reads it', () => {
+    const { audience } = worldOf('true');
+    const row = { id: TEAM, name: 'a', team: null };
+    const concerned = ['room.name = "a"', 'room.name = "b"'].map((each) => audience(each).dependsOn('rooms', [row]));
+    expect(concerned).toEqual([true, true]);
+  });
+
+  it('concerns a caller by the values that a rule names', () => {
+    const mine = worldOf('@record.place.name = "a"').audience();
+    expect([
+      mine.dependsOn('places', [{ ...open, open: false }]),
+      mine.dependsOn('places', [{ ...open, name: 'b' }]),
+    ]).toEqual([true, false]);
   });
 });
