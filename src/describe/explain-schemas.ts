@@ -104,8 +104,8 @@ export const explainAnswer: Shape = (definitions) => {
   return definitions.define(
     'Explanation',
     object({
-      allowed: { ...BOOL_OR_NULL, description: 'null: it depends on the record.' },
-      status: { ...INT_OR_NULL, description: 'Of the response; null: it depends on the record.' },
+      allowed: { ...BOOL_OR_NULL, description: 'null: it depends on the record, or on what is withheld.' },
+      status: { ...INT_OR_NULL, description: 'Of the response; null as `allowed` is.' },
       decided_by: { ...INT_OR_NULL, description: 'The index of the rule that allows.' },
       residual: RESIDUAL,
       beyond_limit: {

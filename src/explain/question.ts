@@ -30,6 +30,8 @@ export interface Question {
   readonly isComplete: boolean;
   /** The filter of a list. */
   readonly filter: AskedFilterText | undefined;
+  /** The asker lacks the role `admin`, and learns no more than by requests of its own. */
+  readonly isLimited?: boolean;
 }
 interface AskedFilterText {
   readonly text: string;
@@ -50,11 +52,12 @@ interface QuestionPlace {
   /** The facts of the asker's own request. */
   readonly facts?: RequestFacts;
   readonly findKey?: FindKey;
+  readonly isLimited?: boolean;
 }
 
 /** Throws `not_found` and `validation_failed`. */
 export async function questionOf(asked: AskedQuestion, place: QuestionPlace): Promise<Question> {
-  const { q, asker, facts, findKey } = place;
+  const { q, asker, facts, findKey, isLimited = false } = place;
   const { collection, action, id, query } = asked;
   const store = asked.isDrafted ? storeWith(place.store, collection) : place.store;
   const isNew = id === null;
@@ -70,7 +73,7 @@ export async function questionOf(asked: AskedQuestion, place: QuestionPlace): Pr
   const filter = filterOf(asked, store);
   const record = typeof id === 'string' ? await askedRecord({ store, q }, collection, id) : undefined;
   const isComplete = asked.data !== undefined;
-  return { store, q, collection, action, request, allows, record, data, isComplete, filter };
+  return { store, q, collection, action, request, allows, record, data, isComplete, filter, isLimited };
 }
 
 /** The store of the schema with this collection, which has rules that the served one of its name does not have. */

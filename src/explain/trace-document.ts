@@ -10,7 +10,7 @@ type LeafValue = 'true' | 'false' | 'unknown' | null;
 
 export interface TraceDocument {
   readonly data: {
-    /** null: it depends on the record. */
+    /** null: it depends on the record, or on what is withheld of a stored record that a create copies. */
     readonly allowed: ThreeValued;
     /** The status of the HTTP response; null: it depends on the record. A list without the record is a 200. */
     readonly status: number | null;
@@ -97,13 +97,15 @@ type IsWithheld = (rule: RuleTrace) => boolean;
 export function traceDocument(trace: Trace, isWithheld?: IsWithheld): TraceDocument {
   const hides = isWithheld ?? (() => false);
   const isPart = trace.rules.some(hides);
+  // A create by the asker would need the values that are hidden from it.
+  const isUntold = isCopy(trace) && (isPart || trace.checks.some(({ violation }) => hides(violation)));
   const { filter } = trace;
   // The statement says what the request leaves of each rule.
   const statement = isPart ? undefined : trace.statement;
   return {
     data: {
-      allowed: ALLOWED[trace.verdict],
-      status: trace.status ?? null,
+      allowed: isUntold ? null : ALLOWED[trace.verdict],
+      status: isUntold ? null : (trace.status ?? null),
       decided_by: isPart ? null : (trace.decidedBy ?? null),
       residual: trace.residual,
       beyond_limit: isBeyondLimit(trace.question),
@@ -127,6 +129,9 @@ export function traceDocument(trace: Trace, isWithheld?: IsWithheld): TraceDocum
     },
   };
 }
+
+/** A create is asked about a stored record. */
+const isCopy = ({ question: { action, record } }: Trace): boolean => action === 'create' && record !== undefined;
 
 const filterDocument = ({ clause }: FilterTrace): FilterDocument => ({
   value: leafValue(clause.value),

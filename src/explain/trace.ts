@@ -8,6 +8,7 @@ import { policyNeedsOf } from '../policy/analyse/policy-needs.ts';
 import type { Action, Policy, PolicyRequest, Row, RuleParts, Verdict } from '../policy/types.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
 import { accessIn } from '../records/access-context.ts';
+import { unreadableReferences } from '../records/constraint-errors.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { heldBy, loadRelated } from '../records/relations/related.ts';
 import { scopeOf, tenantOf } from '../records/scope.ts';
@@ -206,7 +207,13 @@ async function subjectOf(question: Question): Promise<TracedRecord | undefined> 
   if (action !== 'update') return { record };
   const limitMs = store.schema.limits.queryTime * 1000;
   const planned = await store.db.transaction(
-    (tx) => plannedUpdate({ store, q: tx, access, tenant }, record, data ?? {}),
+    async (tx) => {
+      const reading = { store, q: tx, access, tenant };
+      const { errors, references, ...made } = await plannedUpdate(reading, record, data ?? {});
+      // Rules about hidden records would tell of them.
+      const unreadable = question.isLimited === true ? await unreadableReferences(reading, references) : [];
+      return { ...made, errors: [...errors, ...unreadable] };
+    },
     { limitMs },
   );
   rejectErrors(planned.errors);

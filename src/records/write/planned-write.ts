@@ -37,7 +37,7 @@ export async function plannedUpdate(reading: Reading, stored: Row, data: Data): 
       updated_at: now > String(stored.updated_at) ? now : stored.updated_at,
     }),
   };
-  return { writing, errors: input.errors, written };
+  return { writing, errors: input.errors, references: input.references, written };
 }
 
 interface PlannedStatement {

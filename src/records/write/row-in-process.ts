@@ -13,6 +13,7 @@ import {
   type HasOneSetting,
   type Input,
   type LinkChange,
+  type ReferencedId,
   readInput,
   type ServerValues,
 } from './input.ts';
@@ -29,6 +30,8 @@ export interface PlannedWrite {
   /** The record as it would be stored, with the ids of its partners and members. */
   readonly written: Row;
   readonly errors: readonly ErrorDetail[];
+  /** The records of other collections that the data name. */
+  readonly references: readonly ReferencedId[];
 }
 
 export function plannedCreate({ access, store }: InProcessWrite, data: Data): PlannedWrite {
@@ -36,7 +39,8 @@ export function plannedCreate({ access, store }: InProcessWrite, data: Data): Pl
   const input = readInput(store.schema, access, { mode: 'create', ...askedCreate(collection, data) });
   const id = input.id ?? recordKeyOf(collection).unused;
   const writing = newRecord(access, id, input);
-  return { writing, errors: input.errors, written: createdRow({ schema: store.schema, collection }, id, writing) };
+  const written = createdRow({ schema: store.schema, collection }, id, writing);
+  return { writing, errors: input.errors, references: input.references, written };
 }
 
 const OF_NO_BYTES: ServerValues = {

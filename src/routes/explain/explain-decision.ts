@@ -54,7 +54,8 @@ export const explainDecision = route({
       const asking = isOfAsker ? { ...asked, as: undefined } : asked;
       const facts = factsOfAsker(ctx, asked);
       const findKey = keyFinder(app.db, app.schema);
-      const found = await questionOf(asking, { store, q, asker: asker.auth, facts, findKey });
+      const place = { store, q, asker: asker.auth, facts, findKey, isLimited: !isAdmin };
+      const found = await questionOf(asking, place);
       const trace = await traceOf(found);
       await app.auth.explained(asker, {
         subject: auditedUser(asked, found.request.auth?.id),

@@ -260,3 +260,67 @@ describeOnOne(
   },
   { schema: SCHEMA, env: { BYLAW_RATE_LIMIT: 'on' } },
 );
+
+const HIDING = `
+roles: [admin, hr, member]
+register: { roles: [member] }
+collections:
+  rooms:
+    fields: { secret: { type: int, required: true } }
+    relations: { owner: { kind: belongs_to, collection: users, default: '@request.auth.id' } }
+    access: { view: '@record.owner = @request.auth.id', create: true }
+  bookings:
+    relations:
+      owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
+      room: { kind: belongs_to, collection: rooms }
+    access:
+      view: '@record.owner = @request.auth.id'
+      create: '@record.owner = @request.auth.id'
+      update: '@record.owner = @request.auth.id and (@next.room is null or @next.room.secret < 5)'
+  boxes:
+    fields: { level: { type: int, access: { read: [{ roles: [hr] }] } } }
+    access: { view: true, create: '@record.level is null or @record.level < 5', update: true }
+`;
+
+describeOnOne(
+  'an explanation for the asker alone',
+  (service) => {
+    test('a hidden record that the data refer to is refused as in the write, whatever it holds', async () => {
+      const [ann, eve] = [await service.user(), await service.user()];
+      const post = async (user: User, path: string, data: object) =>
+        (await user.client.post(path, { data })).body.data.id;
+      const id = await post(eve, '/api/bookings', {});
+      const own = await post(eve, '/api/rooms', { secret: 2 });
+      const rooms = [
+        await post(ann, '/api/rooms', { secret: 7 }),
+        await post(ann, '/api/rooms', { secret: 2 }),
+        NOBODY,
+      ];
+      const question = (room: string) => ({ collection: 'bookings', action: 'update', id, data: { room } });
+      const asked = await Promise.all(rooms.map((room) => eve.client.post('/api/_explain', question(room))));
+      const written = await Promise.all(
+        rooms.map((room) => eve.client.patch(`/api/bookings/${id}`, { data: { room } })),
+      );
+      expect(asked.map(({ status, body }) => [status, body.errors])).toEqual(
+        written.map(({ body }) => [422, body.errors]),
+      );
+      expect((await eve.client.post('/api/_explain', question(own))).body.data).toMatchObject({
+        allowed: true,
+        status: 200,
+      });
+    });
+
+    test('a copy whose rule reads a hidden field has no decision', async () => {
+      const [eve, hr] = [await service.user(), await service.user('hr')];
+      for (const level of [3, 9]) {
+        const { id } = (await hr.client.post('/api/boxes', { data: {} })).body.data;
+        await hr.client.patch(`/api/boxes/${id}`, { data: { level } });
+        const question = { collection: 'boxes', action: 'create', id };
+        const { data } = (await eve.client.post('/api/_explain', question)).body;
+        expect([data.rules[0].withheld, data.allowed, data.status]).toEqual([true, null, null]);
+        expect((await hr.client.post('/api/_explain', question)).body.data.allowed).toBe(level < 5);
+      }
+    });
+  },
+  { schema: HIDING },
+);
