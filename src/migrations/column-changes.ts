@@ -56,7 +56,10 @@ export class ColumnChanges {
 
   /** The copy loses nothing, and would become stale without its writers. */
   #dropCopy(name: string): Step {
-    return { sql: sql`${this.#alter} DROP COLUMN ${ident(name)}` };
+    return {
+      sql: sql`${this.#alter} DROP COLUMN ${ident(name)}`,
+      values: { table: this.#t.actual.name, column: name },
+    };
   }
 
   #dropColumn(name: string, type: string): Step {

@@ -8,6 +8,7 @@ import { columnExists, readCatalog, tableExists } from './catalog.ts';
 import { CHANGE_TRIGGERS, changeLogSteps, dropsOfCopied } from './changes/change-triggers.ts';
 import { assertNothingKept } from './changes/copied-rows.ts';
 import { DELETED_ROW_TRIGGERS, deletedRowSteps } from './changes/deleted-row-triggers.ts';
+import { extraColumnsLeft } from './changes/extra-columns.ts';
 import { historyRenames } from './changes/history-renames.ts';
 import { HISTORY_TRIGGERS, historySteps } from './changes/history-triggers.ts';
 import { KnownTriggers } from './changes/row-triggers.ts';
@@ -152,7 +153,7 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const isCluster = await isCitus(db);
   if (isCluster && hasTenants(schema)) await assertCitusFits(db);
   if (isCluster) assertNothingKept(schema);
-  const steps = [
+  const changes = [
     ...(await planSteps({ ...planning, db, wanted, actual, owned, isCluster })),
     ...(await historyRenames({ ...planning, db, wanted, renamed })),
   ];
@@ -162,12 +163,14 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
       return existing !== undefined && changes(existing, table) ? [table.name] : [];
     });
   const copied = isCluster ? namesOf(needsFreedKeys) : [];
-  const replaced = new Set([...namesOf(needsMove), ...copied]);
+  const moved = namesOf(needsMove);
+  const replaced = new Set([...moved, ...copied]);
   const known = await KnownTriggers.read(db, [CHANGE_TRIGGERS, DELETED_ROW_TRIGGERS, HISTORY_TRIGGERS], replaced);
-  const plan = { db, schema, wanted, known, isCluster };
+  const extra = extraColumnsLeft({ wanted, renamed, steps: changes, moved });
+  const plan = { db, schema, wanted, known, extra, isCluster };
   const triggers = [...(await changeLogSteps(plan)), ...deletedRowSteps(plan), ...historySteps(plan)];
   const later = triggers.filter(({ isExtra }) => keepsExtra !== true || isExtra !== true);
-  return { steps: [...dropsOfCopied(copied, known), ...steps, ...later], kept };
+  return { steps: [...dropsOfCopied(copied, known), ...changes, ...later], kept };
 }
 
 /** No foreign key refers to a view. */

@@ -6,7 +6,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { planMigration } from '../../src/migrations/migration.ts';
 import { migrateOptions } from '../../src/service/system-tables.ts';
 import { raw } from '../../src/sql.ts';
-import { ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
+import { KINDS, ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
 
 const collection = (notes: string, name = 'notes') => schemaOf(`collections: { ${name}: { ${notes} } }`);
 const BEFORE = collection('soft_delete: true, fields: { title: string, n: int }');
@@ -129,4 +129,74 @@ test('entries beside the records of a tenant follow the names of fields', async 
   await applyMigration(db, after, migrateOptions());
   expect(await db.rows(raw('SELECT before, after FROM bylaw_history_notes'))).toEqual([[null, '{"archived_at": "x"}']]);
   await db.close();
+});
+
+const OLDER = collection('history: true, soft_delete: true, fields: { title: string, on: bool }');
+const NEWER = collection(
+  'history: true, soft_delete: true, fields: { title: string, extra: { type: string, default: x, required: true }, sure: bool, on: bool }',
+);
+const functions = (name: string) =>
+  raw(`SELECT prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname LIKE '${name}%'`);
+
+describe.each(KINDS)('an older start beside newer nodes (%s)', (kind) => {
+  let db: Database;
+  const start = (schema: typeof OLDER) => applyMigration(db, schema, { ...migrateOptions(), keepsExtra: true });
+  const deletes = async (): Promise<readonly (readonly unknown[])[]> => {
+    await db.run(raw(`INSERT INTO notes (id, title, extra, sure) VALUES (gen_random_uuid(), 'two', 'own', true)`));
+    await db.run(raw('DELETE FROM notes'));
+    const kept = await db.rows(raw(`SELECT extra, sure FROM bylaw_deleted_notes`));
+    const past = await db.rows(
+      raw(`SELECT before ->> 'extra', before ->> 'sure' FROM bylaw_history WHERE after IS NULL`),
+    );
+    return [...kept, ...past].map((cells) => [...cells]);
+  };
+  beforeEach(async () => {
+    db = await openKind(kind);
+  });
+  afterEach(() => db.close());
+
+  test('the start changes no function, so deleted rows and histories keep the columns of newer nodes', async () => {
+    await start(OLDER);
+    await start(NEWER);
+    const made = await db.rows(functions('bylaw_'));
+    expect((await start(OLDER)).statements).toEqual([]);
+    expect(await db.rows(functions('bylaw_'))).toEqual(made);
+    expect(await deletes()).toEqual([
+      ['own', 't'],
+      ['own', 't'],
+    ]);
+    expect((await planMigration(db, NEWER, migrateOptions())).statements).toEqual([]);
+  });
+
+  test('functions that an older start makes anew have the columns of newer nodes', async () => {
+    await start(NEWER);
+    const made = await db.rows(functions('bylaw_'));
+    for (const prefix of ['bylaw_keep_', 'bylaw_past_']) {
+      const [row] = await db.rows(
+        raw(
+          `SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname LIKE '${prefix}%'`,
+        ),
+      );
+      await db.run(raw(`DROP FUNCTION ${row![0]}() CASCADE`));
+    }
+    await start(OLDER);
+    expect(await db.rows(functions('bylaw_'))).toEqual(made);
+    expect((await planMigration(db, NEWER, migrateOptions())).statements).toEqual([]);
+  });
+
+  test('a removed field keeps its values until the operator consents to the loss of the column', async () => {
+    await start(NEWER);
+    await start(OLDER);
+    expect(await deletes()).toEqual([
+      ['own', 't'],
+      ['own', 't'],
+    ]);
+    await applyMigration(db, OLDER, { ...migrateOptions(), allowDestructive: true });
+    expect((await planMigration(db, OLDER, migrateOptions())).statements).toEqual([]);
+    await db.run(raw(`INSERT INTO notes (id, title) VALUES (gen_random_uuid(), 'three')`));
+    await db.run(raw(`DELETE FROM notes`));
+    expect(await db.rows(raw(`SELECT title FROM bylaw_deleted_notes ORDER BY title`))).toEqual([['three'], ['two']]);
+    const [entry] = await db.rows(raw(`SELECT before ? 'extra' FROM bylaw_history ORDER BY seq DESC LIMIT 1`));
+    expect(entry).toEqual(['f']);
+  });
 });

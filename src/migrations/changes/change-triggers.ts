@@ -10,6 +10,7 @@ import { ident, quotedText, raw, type Sql, sql } from '../../sql.ts';
 import { tableExists } from '../catalog.ts';
 import type { Step } from '../step.ts';
 import type { Table } from '../tables.ts';
+import type { extraColumnsLeft } from './extra-columns.ts';
 import { type KnownTriggers, printedCell, printing, type RowTrigger, type TriggerKind } from './row-triggers.ts';
 
 /** No program but this one has triggers of this name; other rooms know them by `bylaw_`. */
@@ -66,6 +67,7 @@ export interface TriggerPlan {
   readonly schema: Schema;
   readonly wanted: ReadonlyMap<string, Table>;
   readonly known: KnownTriggers;
+  readonly extra: ReturnType<typeof extraColumnsLeft>;
   readonly isCluster: boolean;
 }
 

@@ -2,12 +2,12 @@
 import { keyOf } from '../../policy/types.ts';
 import { linksOf } from '../../schema/model/kept/link-sides.ts';
 import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import { LINKS_COLUMN, shortDigest } from '../../schema/model/stored-names.ts';
 import { ident, quotedText } from '../../sql.ts';
 import type { Step } from '../step.ts';
-import type { Table } from '../tables.ts';
 import type { TriggerPlan } from './change-triggers.ts';
+import { inOrderOfNames } from './extra-columns.ts';
 import type { RowTrigger, TriggerKind } from './row-triggers.ts';
 
 /** The trigger runs before the row goes, and with it the links that refer to it. */
@@ -17,27 +17,24 @@ export const DELETED_ROW_TRIGGERS: TriggerKind = {
 };
 
 /** The steps come after those of the tables. */
-export function deletedRowSteps({ schema, wanted, known }: TriggerPlan): readonly Step[] {
-  const { own } = known;
+export function deletedRowSteps(plan: TriggerPlan): readonly Step[] {
+  const { schema, known } = plan;
   // The statements of the service keep the rows of tables that are divided by tenant: a cluster runs no trigger of theirs.
   const kept = [...schema.collections.values()].filter(
     ({ softDelete, tenantLayout }) => softDelete !== undefined && tenantLayout?.kind !== 'by',
   );
   return known.stepsTo(
     DELETED_ROW_TRIGGERS,
-    kept.map((collection) => deletedRowTriggerOf(collection, schema, { own, table: wanted.get(collection.table)! })),
+    kept.map((collection) => deletedRowTriggerOf(collection, plan)),
   );
 }
 
-interface OwnTable {
-  readonly own: string;
-  readonly table: Table;
-}
-
-function deletedRowTriggerOf(collection: Collection, schema: Schema, { own, table }: OwnTable): RowTrigger {
+function deletedRowTriggerOf(collection: Collection, plan: TriggerPlan): RowTrigger {
+  const { schema } = plan;
+  const { own } = plan.known;
   const key = ident(keyOf(collection).column).text;
   const kept = ident(own, collection.softDelete!.table).text;
-  const columns = table.columns.map(({ name }) => ident(name).text);
+  const columns = columnsOfBoth(collection, plan).map(({ name }) => ident(name).text);
   const links = linksOf(collection, schema).map(
     ({ name, relation: { linkTable }, ownColumn, otherColumn }) =>
       `${quotedText(name)}, (SELECT coalesce(jsonb_agg(l.${ident(otherColumn).text}::text), '[]')
@@ -51,4 +48,11 @@ BEGIN
   RETURN OLD;
 END`;
   return { table: collection.table, name: `${DELETED_ROW_TRIGGERS.functions}${shortDigest(collection.table)}`, body };
+}
+
+/** The columns that living and deleted rows have. */
+function columnsOfBoth({ table, softDelete }: Collection, { wanted, extra }: TriggerPlan) {
+  const ofDeleted = new Set(extra.get(softDelete!.table)?.map(({ name }) => name));
+  const more = (extra.get(table) ?? []).filter(({ name }) => ofDeleted.has(name));
+  return inOrderOfNames([...wanted.get(table)!.columns, ...more]);
 }

@@ -1,11 +1,12 @@
 /** The triggers that write the history of records: for every program, and by the statement that writes. */
 import { COLUMNS_OF_A_CALL, historyColumnsOf } from '../../schema/model/kept/history.ts';
-import { HISTORY_ACTOR, RECORD_HISTORY_TABLE } from '../../schema/model/kept/history-names.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import { HISTORY_ACTOR, NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../../schema/model/kept/history-names.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import { shortDigest } from '../../schema/model/stored-names.ts';
 import { ident, quotedText } from '../../sql.ts';
 import type { Step } from '../step.ts';
 import type { TriggerPlan } from './change-triggers.ts';
+import { inOrderOfNames } from './extra-columns.ts';
 import { printedCell, type RowTrigger, type TriggerKind } from './row-triggers.ts';
 
 export const HISTORY_TRIGGERS: TriggerKind = {
@@ -14,20 +15,24 @@ export const HISTORY_TRIGGERS: TriggerKind = {
 };
 
 /** The steps come after those of the tables. */
-export function historySteps({ schema, known }: TriggerPlan): readonly Step[] {
+export function historySteps(plan: TriggerPlan): readonly Step[] {
+  const { schema, known } = plan;
   // An entry in a table of its own is written by the statements of the service: a cluster runs no trigger of such tables.
   const kept = [...schema.collections.values()].filter(
     ({ history }) => history !== undefined && history.table === undefined,
   );
   return known.stepsTo(
     HISTORY_TRIGGERS,
-    kept.map((collection) => historyTriggerOf(collection, schema, known.own)),
+    kept.map((collection) => historyTriggerOf(collection, plan)),
   );
 }
 
-function historyTriggerOf(collection: Collection, schema: Schema, own: string): RowTrigger {
+function historyTriggerOf(collection: Collection, { schema, known, extra }: TriggerPlan): RowTrigger {
   const { name, table } = collection;
-  const { id: key, columns: kept } = historyColumnsOf(schema, collection);
+  const { own } = known;
+  const { id: key, columns } = historyColumnsOf(schema, collection);
+  const more = (extra.get(table) ?? []).filter((each) => !NOT_IN_HISTORY.has(each.name));
+  const kept = inOrderOfNames([...columns, ...more]);
   const image = (row: string): string =>
     chunksOf(kept)
       .map(
