@@ -19,7 +19,7 @@ import { recordKeyOf } from './record-key.ts';
 import { everyTenant, inTenantOf, type Scope, scopeOf } from './scope.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { checksOn, failureOfStored } from './write/checks.ts';
-import { columnsOfRow, copyRows } from './write/kept-rows.ts';
+import { copyRows, keptColumnsOf } from './write/kept-rows.ts';
 import { hasPlacesInTurn, takeTurn } from './write/locks/value-locks.ts';
 import { touchOwners } from './write/remove.ts';
 import { recordingHistory } from './write/row-history.ts';
@@ -93,15 +93,20 @@ class DeletedRecords {
     const living =
       tenant === undefined ? everyTenant(this.#livingSchema) : scopeOf({ store: this.#livingStore, tenant });
     const isAllowed = reading.access.permit(name, 'list').where('t');
+    const kept = await keptColumnsOf(tx, this.#living);
+    // A column that was added after the deletion, with a default, has no value in the kept row.
+    const isWithout = kept.map(
+      (column) => sql`${raw(String(column.isRequired))} AND ${ident('t', column.name)} IS NULL`,
+    );
     const [found] = await tx.rows(sql`
-      SELECT ${key.of('t')}
+      SELECT ${join(isWithout, ', ')}
         FROM ${deleted.from(name, 't').where(key.is('t', id), isAllowed)}
          FOR UPDATE OF t`);
     if (found === undefined) throw notFound();
     const collection = this.#living;
     if (hasPlacesInTurn(this.#livingStore, collection))
       await takeTurn({ ...reading, store: this.#livingStore }, { collection, id, mayWrite: isAllowed, scope: deleted });
-    const columns = columnsOfRow(this.#living);
+    const columns = kept.map((column) => column.name).filter((_, i) => found[i] !== 't');
     const insert = sql`
       INSERT INTO ${living.into(name, 'x')} (${join(
         columns.map((column) => ident(column)),

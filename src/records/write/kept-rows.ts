@@ -3,24 +3,35 @@
  * tables. Each statement is about one tenant.
  */
 import type { Queryable } from '../../database/contract.ts';
-import { foldedColumn } from '../../policy/fold.ts';
+import { present } from '../../invariant.ts';
 import { linksOf } from '../../schema/model/kept/link-sides.ts';
 import { DELETED_AT } from '../../schema/model/kept/soft-delete.ts';
 import { type Collection, type Schema, tenantKeyOf } from '../../schema/model/model.ts';
-import { LINKS_COLUMN, VERSION_COLUMN } from '../../schema/model/stored-names.ts';
-import { ident, join, param, type Sql, sql, text } from '../../sql.ts';
+import { LINKS_COLUMN } from '../../schema/model/stored-names.ts';
+import { ident, join, param, regclassOf, type Sql, sql, text } from '../../sql.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
 
-/** The columns of the row of a record. */
-export function columnsOfRow(collection: Collection): readonly string[] {
-  const { fields, relations } = collection;
-  return [
-    recordKeyOf(collection).column,
-    ...[...fields.values()].flatMap(({ column, search }) => (search ? [column, foldedColumn(column)] : [column])),
-    ...[...relations.values()].flatMap((relation) => (relation.kind === 'belongs_to' ? [relation.column] : [])),
-    VERSION_COLUMN,
-  ];
+interface KeptColumn {
+  readonly name: string;
+  /** The living row has a value. */
+  readonly isRequired: boolean;
+}
+
+/** The columns that living and deleted rows have, by the catalog: those that only a newer schema has keep their values too. */
+export async function keptColumnsOf(q: Queryable, { table, softDelete }: Collection): Promise<readonly KeptColumn[]> {
+  const columns = await q.rows(sql`
+    SELECT a.attname, a.attnotnull
+      FROM pg_attribute a
+      JOIN pg_attribute d ON d.attname = a.attname
+     WHERE a.attrelid = ${regclassOf(table)}
+       AND d.attrelid = ${regclassOf(present(softDelete, 'the table of deleted rows').table)}
+       AND a.attnum > 0
+       AND a.attgenerated = ''
+       AND NOT a.attisdropped
+       AND a.attname NOT IN (${text(DELETED_AT)}, ${text(LINKS_COLUMN)})
+     ORDER BY a.attnum`);
+  return columns.map(([name, isRequired]) => ({ name: name!, isRequired: isRequired === 't' }));
 }
 
 interface LostRows {
@@ -49,7 +60,7 @@ export async function copyRows(
   const key = recordKeyOf(collection);
   const isLost = sql`${key.of('t')} = ANY(${key.list([...ids])})`;
   await q.run(sql`DELETE FROM ${scope.deleted(name, 't').where(isLost)}`);
-  const columns = columnsOfRow(collection);
+  const columns = (await keptColumnsOf(q, collection)).map((column) => column.name);
   const links = linksOf(collection, schema).flatMap(({ name: side, relation, holder, ownColumn, otherColumn }) => [
     text(side),
     sql`(SELECT coalesce(jsonb_agg(l.${ident(otherColumn)}::text), '[]')

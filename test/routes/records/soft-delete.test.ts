@@ -1,7 +1,9 @@
 // @module-tag long
 /** Deleted records are found under a rule for `restore` alone, and come back as they were. */
 import { beforeAll, expect, test } from 'vitest';
+import { applyMigration } from '../../../src/migrations/apply-migration.ts';
 import { parseSchema } from '../../../src/schema/load.ts';
+import { startOptions } from '../../../src/service/system-tables.ts';
 import { raw, sql, uuid } from '../../../src/sql.ts';
 import { TENANT } from '../../support/cluster/distributed-schema.ts';
 import { describeOnOne, describeRoutes, type User } from '../../support/service.ts';
@@ -251,6 +253,29 @@ describeRoutes(
       expect((await reader.post(`/api/notes/${id}/restore`)).status).toBe(403);
       const writer = await keyed(['list', 'create']);
       expect((await writer.post(`/api/notes/${id}/restore`)).body).toEqual({ data: { id } });
+    });
+
+    test('an older version deletes and restores a record with the values of a newer one', async () => {
+      const { db, schema } = service.app;
+      const run = (statement: string) => db.run(raw(statement));
+      const early = await make('notes', { title: 'deleted before the newer version' });
+      await remove(early);
+      await run("ALTER TABLE notes ADD COLUMN extra text NOT NULL DEFAULT 'default', ADD COLUMN more text");
+      await run('ALTER TABLE bylaw_deleted_notes ADD COLUMN extra text, ADD COLUMN more text');
+      await applyMigration(db, schema, startOptions());
+      const ids = [await make('notes', { title: 'full' }), await make('notes', { title: 'empty' })];
+      const ofTenant = isDivided() ? `${OF_TENANT} AND` : ' WHERE';
+      await run(`UPDATE notes SET extra = 'own', more = 'more'${ofTenant} id = '${ids[0]}'`);
+      for (const id of ids) await remove(id);
+      for (const id of [early, ...ids]) expect((await ann.client.post(`/api/notes/${id}/restore`)).status).toBe(200);
+      const rows = await db.rows(
+        raw(`SELECT title, extra, more FROM notes${ofTenant} id IN ('${early}', '${ids.join("', '")}') ORDER BY title`),
+      );
+      expect(rows).toEqual([
+        ['deleted before the newer version', 'default', null],
+        ['empty', 'default', null],
+        ['full', 'own', 'more'],
+      ]);
     });
   },
   { schema: SCHEMA },
