@@ -9,6 +9,7 @@ import { CHANGE_TRIGGERS, changeLogSteps, dropsOfCopied } from './changes/change
 import { assertNothingKept } from './changes/copied-rows.ts';
 import { DELETED_ROW_TRIGGERS, deletedRowSteps } from './changes/deleted-row-triggers.ts';
 import { extraColumnsLeft } from './changes/extra-columns.ts';
+import { extraLinksLeft } from './changes/extra-links.ts';
 import { historyRenames } from './changes/history-renames.ts';
 import { HISTORY_TRIGGERS, historySteps } from './changes/history-triggers.ts';
 import { KnownTriggers } from './changes/row-triggers.ts';
@@ -167,7 +168,8 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const replaced = new Set([...moved, ...copied]);
   const known = await KnownTriggers.read(db, [CHANGE_TRIGGERS, DELETED_ROW_TRIGGERS, HISTORY_TRIGGERS], replaced);
   const extra = extraColumnsLeft({ wanted, renamed, steps: changes, moved });
-  const plan = { db, schema, wanted, known, extra, isCluster };
+  const extraLinks = extraLinksLeft({ wanted, actual: renamed.actual, owned, steps: changes });
+  const plan = { db, schema, wanted, known, extra, extraLinks, isCluster };
   const triggers = [...(await changeLogSteps(plan)), ...deletedRowSteps(plan), ...historySteps(plan)];
   const later = triggers.filter(({ isExtra }) => keepsExtra !== true || isExtra !== true);
   return { steps: [...dropsOfCopied(copied, known), ...changes, ...later], kept };

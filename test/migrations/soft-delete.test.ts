@@ -199,4 +199,32 @@ describe.each(KINDS)('an older start beside newer nodes (%s)', (kind) => {
     const [entry] = await db.rows(raw(`SELECT before ? 'extra' FROM bylaw_history ORDER BY seq DESC LIMIT 1`));
     expect(entry).toEqual(['f']);
   });
+
+  test('deleted rows keep the links of a relation that only newer nodes have, until its table is dropped', async () => {
+    const withTags = (relation: string) =>
+      schemaOf(
+        `collections: { tags: {}, notes: { soft_delete: true, fields: { title: string }, relations: { ${relation} } } }`,
+      );
+    const older = withTags('');
+    const newer = withTags(
+      'a_tags: { kind: many_to_many, collection: tags }, notes: { kind: many_to_many, collection: notes }',
+    );
+    await start(older);
+    await start(newer);
+    expect((await start(older)).statements).toEqual([]);
+    const id = '01900000-0000-7000-8000-000000000001';
+    await db.run(raw(`INSERT INTO tags (id) VALUES ('${id}')`));
+    await db.run(raw(`INSERT INTO notes (id, title) VALUES ('${id}', 'linked')`));
+    await db.run(raw(`INSERT INTO notes__a_tags VALUES ('${id}', '${id}')`));
+    await db.run(raw('DELETE FROM notes'));
+    const links = raw(
+      `SELECT jsonb_path_query_array(_links, '$.*[*]') FROM bylaw_deleted_notes WHERE title = 'linked'`,
+    );
+    expect(await db.rows(links)).toEqual([[`["${id}"]`]]);
+    await applyMigration(db, older, { ...migrateOptions(), allowDestructive: true });
+    expect((await planMigration(db, older, migrateOptions())).statements).toEqual([]);
+    await db.run(raw(`INSERT INTO notes (id, title) VALUES ('${id}', 'alone')`));
+    await db.run(raw('DELETE FROM notes'));
+    expect(await db.rows(raw('SELECT title, _links FROM bylaw_deleted_notes'))).toEqual([['alone', '{}']]);
+  });
 });

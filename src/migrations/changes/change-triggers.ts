@@ -11,6 +11,7 @@ import { tableExists } from '../catalog.ts';
 import type { Step } from '../step.ts';
 import type { Table } from '../tables.ts';
 import type { extraColumnsLeft } from './extra-columns.ts';
+import type { ExtraLinks } from './extra-links.ts';
 import { type KnownTriggers, printedCell, printing, type RowTrigger, type TriggerKind } from './row-triggers.ts';
 
 /** No program but this one has triggers of this name; other rooms know them by `bylaw_`. */
@@ -68,6 +69,7 @@ export interface TriggerPlan {
   readonly wanted: ReadonlyMap<string, Table>;
   readonly known: KnownTriggers;
   readonly extra: ReturnType<typeof extraColumnsLeft>;
+  readonly extraLinks: readonly ExtraLinks[];
   readonly isCluster: boolean;
 }
 

@@ -35,8 +35,11 @@ function deletedRowTriggerOf(collection: Collection, plan: TriggerPlan): RowTrig
   const key = ident(keyOf(collection).column).text;
   const kept = ident(own, collection.softDelete!.table).text;
   const columns = columnsOfBoth(collection, plan).map(({ name }) => ident(name).text);
-  const links = linksOf(collection, schema).map(
-    ({ name, relation: { linkTable }, ownColumn, otherColumn }) =>
+  const links = inOrderOfNames([
+    ...linksOf(collection, schema).map((side) => ({ ...side, linkTable: side.relation.linkTable })),
+    ...plan.extraLinks.filter(({ table }) => table === collection.table),
+  ]).map(
+    ({ name, linkTable, ownColumn, otherColumn }) =>
       `${quotedText(name)}, (SELECT coalesce(jsonb_agg(l.${ident(otherColumn).text}::text), '[]')
       FROM ${ident(own, linkTable).text} l WHERE l.${ident(ownColumn).text} = OLD.${key})`,
   );
