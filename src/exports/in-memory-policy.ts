@@ -10,7 +10,7 @@ import { recordGraph } from './record-graph.ts';
 
 /** The request that a policy sees; missing parts are absent. */
 export interface Request {
-  /** The caller: `id`, `roles`, and the fields that the schema gives to users. */
+  /** The caller: `id`, `roles`, and the fields that the schema gives to users; related records as in a record. */
   readonly auth?: Readonly<Record<string, unknown>> | null;
   /** Default: `user`. */
   readonly kind?: CallerKind;
@@ -53,14 +53,17 @@ export class InMemoryPolicy {
 
   /**
    * true, false, or null where the policy is unknown. Throws TypeError for a value that is not of its field's type,
-   * and for a related record that the policy reads and that `record` only names by its id.
+   * for a related record that the policy reads and that is only named by its id, and for records of the caller that the
+   * policy reads and `auth` does not have.
    */
-  test({ record, request, next }: TestInput): boolean | null {
+  test({ record, request: given, next }: TestInput): boolean | null {
     const { catalog, collection } = this.#place;
-    const asked = requestOf(request);
-    const { row, next: written, related } = recordGraph(catalog, collection, { record, next: next ?? record });
-    if (this.#holds(asked)(row, related, written)) return true;
-    return this.#fails(asked)(row, related, written) ? false : null;
+    const asked = requestOf(given);
+    const graph = { record, next: next ?? record, auth: asked.auth };
+    const { row, next: written, auth, related } = recordGraph(catalog, collection, graph);
+    const request = { ...asked, auth };
+    if (this.#holds(request)(row, related, written)) return true;
+    return this.#fails(request)(row, related, written) ? false : null;
   }
 }
 

@@ -1,13 +1,21 @@
 /** A record that contains its related records → the input of predicates: a flat row, and related rows. */
 import { present } from '../invariant.ts';
-import { scalarOf } from '../policy/scalar-types.ts';
-import type { Catalog, CatalogCollection, CatalogRelation, Related, Row } from '../policy/types.ts';
-import { parseUuid } from '../policy/values.ts';
+import { KEYS, scalarOf } from '../policy/scalar-types.ts';
+import {
+  type Catalog,
+  type CatalogCollection,
+  type CatalogRelation,
+  keyOf,
+  type Related,
+  type Row,
+} from '../policy/types.ts';
 
 export interface RecordGraph {
   readonly row: Row;
   /** The result of an update. */
   readonly next: Row;
+  /** The caller, with ids in the place of records. */
+  readonly auth: Row | null;
   readonly related: Related;
 }
 
@@ -16,25 +24,28 @@ export interface RecordGraph {
  * have are ignored. The related records of both are one database, in which the record has its state
  * before the update.
  */
-export function recordGraph(catalog: Catalog, collection: string, { record, next }: GivenUpdate): RecordGraph {
+export function recordGraph(catalog: Catalog, collection: string, { record, next, auth }: GivenUpdate): RecordGraph {
   const graph = new Graph(catalog);
   const row = graph.add(collection, record, '');
-  return { row, next: graph.addNext(collection, next, row), related: graph };
+  const written = graph.addNext(collection, next, row);
+  return { row, next: written, auth: auth && graph.addCaller(auth), related: graph };
 }
 
 interface GivenUpdate {
   readonly record: object;
   readonly next: object;
+  readonly auth: Row | null;
 }
+type Id = string | number;
 interface GraphRow extends Record<string, unknown> {
-  readonly id: string;
+  readonly id: Id;
 }
 interface GivenRecord {
   readonly name: string;
   readonly record: object;
   readonly path: string;
   /** The id of a record that gives none. */
-  readonly otherwiseId?: string;
+  readonly otherwiseId?: Id;
 }
 interface GivenRelation {
   readonly from: CatalogCollection;
@@ -47,13 +58,13 @@ interface GivenRelation {
 class Graph implements Related {
   readonly #catalog: Catalog;
   /** Rows by collection and id. */
-  readonly #rows = new Map<string, Row>();
+  readonly #rows = new Map<string, GraphRow>();
   /** Elements by collection, id and relation. */
   readonly #elements = new Map<string, readonly Row[]>();
-  /** Elements that were given as an id alone, which is enough for `contains`. */
-  readonly #elementRows = new Map<string, Row>();
-  /** Related records that were given as an id alone. */
+  /** The places of related records that were given as an id alone, which is enough for `contains`. */
   readonly #named = new Map<string, string>();
+  /** Its relations are read only as they were given: a caller of a token has none. */
+  #caller: string | undefined;
   #made = 0;
 
   constructor(catalog: Catalog) {
@@ -74,7 +85,9 @@ class Graph implements Related {
   #read({ name, record, path, otherwiseId }: GivenRecord): GraphRow {
     const collection = present(this.#catalog.collections.get(name), `collection ${name}`);
     const given = new Map(Object.entries(record));
-    const id = given.has('id') ? recordId(given.get('id'), `${path}/id`) : (otherwiseId ?? this.#newId());
+    const id = given.has('id')
+      ? idIn(collection, given.get('id'), `${path}/id`)
+      : (otherwiseId ?? this.#newId(collection));
     const row: GraphRow = Object.assign(Object.create(null), { id });
     for (const { name: field, type } of collection.fields.values()) {
       const value = given.get(field);
@@ -90,19 +103,45 @@ class Graph implements Related {
     return row;
   }
 
-  one(collection: string, id: string): Row | undefined {
-    const row = this.#rows.get(joinedKey(collection, id));
-    const path = this.#named.get(joinedKey(collection, id));
-    if (row === undefined && path !== undefined) {
-      throw new TypeError(
-        `${path}: the policy reads this record of ${collection}; give the record in the place of its id`,
-      );
+  /** The relations of the caller alone; policies read its fields from the request. */
+  addCaller(auth: Row): Row {
+    const users = this.#catalog.collections.get('users');
+    const id = users && KEYS[keyOf(users).kind].readJson(auth.id);
+    if (users === undefined || id === undefined) return auth;
+    this.#caller = joinedKey('users', id as Id);
+    const row: GraphRow = { ...auth, id: id as Id };
+    for (const relation of users.relations.values()) {
+      const value = auth[relation.name];
+      const isGiven = relation.kind !== 'belongs_to' || typeof value === 'object';
+      const path = `request.auth.${relation.name}`;
+      if (isGiven) this.#addRelation({ from: users, row, relation, value, path });
     }
-    return row ?? this.#elementRows.get(joinedKey(collection, id));
+    return row;
   }
 
-  many(collection: string, relation: string, id: string): readonly Row[] {
-    return this.#elements.get(joinedKey(collection, id, relation)) ?? [];
+  one(collection: string, id: Id): Row | undefined {
+    const key = joinedKey(collection, id);
+    return this.#rows.get(key) ?? (this.#named.has(key) ? this.#bareRow(collection, id) : undefined);
+  }
+
+  many(collection: string, relation: string, id: Id): readonly Row[] {
+    const owner = joinedKey(collection, id);
+    const elements = this.#elements.get(joinedKey(collection, id, relation));
+    if (elements !== undefined) return elements;
+    if (owner === this.#caller)
+      throw new TypeError(
+        `request.auth.${relation}: the policy reads these records of the caller; give them, or an empty list`,
+      );
+    if (!this.#rows.has(owner)) this.#requireGiven(collection, id);
+    return [];
+  }
+
+  #requireGiven(collection: string, id: Id): void {
+    const path = this.#named.get(joinedKey(collection, id));
+    if (path === undefined) return;
+    throw new TypeError(
+      `${path}: the policy reads this record of ${collection}; give the record in the place of its id`,
+    );
   }
 
   #addRelation({ from, row, relation, value, path }: GivenRelation): void {
@@ -125,31 +164,46 @@ class Graph implements Related {
   }
 
   /** → the id of the reference. */
-  #reference(collection: string, value: unknown, path: string): string {
-    if (typeof value === 'object' && value !== null) return this.add(collection, value, path).id;
-    const id = recordId(value, path);
-    this.#named.set(joinedKey(collection, id), path);
+  #reference(name: string, value: unknown, path: string): Id {
+    if (typeof value === 'object' && value !== null) return this.add(name, value, path).id;
+    const id = idIn(this.#catalog.collections.get(name)!, value, path);
+    this.#named.set(joinedKey(name, id), path);
     return id;
   }
 
-  #element(collection: string, value: unknown, path: string): Row {
-    if (typeof value === 'object' && value !== null) return this.add(collection, value, path);
-    const id = recordId(value, path);
-    const row = { id };
-    this.#elementRows.set(joinedKey(collection, id), row);
+  #element(name: string, value: unknown, path: string): GraphRow {
+    const id = this.#reference(name, value, path);
+    return this.#rows.get(joinedKey(name, id)) ?? this.#bareRow(name, id);
+  }
+
+  /** A row of which only the id is known, unless it is given elsewhere. */
+  #bareRow(name: string, id: Id): GraphRow {
+    const row: GraphRow = Object.assign(Object.create(null), { id });
+    const { fields, relations } = this.#catalog.collections.get(name)!;
+    const read = (member: string): unknown => {
+      const given = this.#rows.get(joinedKey(name, id));
+      if (given === undefined) this.#requireGiven(name, id);
+      return given?.[member];
+    };
+    for (const member of [...fields.keys(), ...relations.keys()])
+      Object.defineProperty(row, member, { get: () => read(member) });
     return row;
   }
 
   /** A record without an id gets one that no other record of this graph has. */
-  #newId(): string {
-    return `00000000-0000-4000-8000-${(++this.#made).toString(16).padStart(12, '0')}`;
+  #newId(collection: CatalogCollection): Id {
+    const made = ++this.#made;
+    return keyOf(collection).kind === 'int' ? -made : `00000000-0000-4000-8000-${made.toString(16).padStart(12, '0')}`;
   }
 }
 
-const joinedKey = (...parts: readonly string[]): string => parts.join('\u0000');
+const joinedKey = (...parts: readonly Id[]): string => parts.join('\u0000');
 
-function recordId(value: unknown, path: string): string {
-  const id = typeof value === 'string' ? parseUuid(value) : undefined;
-  if (id === undefined) throw new TypeError(`${path}: expected a UUID, found ${JSON.stringify(value)}`);
-  return id;
+const EXPECTED_IDS = { uuid: 'a UUID', int: 'a whole number', string: 'a string that is not empty' } as const;
+
+function idIn(collection: CatalogCollection, value: unknown, path: string): Id {
+  const { kind } = keyOf(collection);
+  const id = KEYS[kind].readJson(value);
+  if (id === undefined) throw new TypeError(`${path}: expected ${EXPECTED_IDS[kind]}, found ${JSON.stringify(value)}`);
+  return id as Id;
 }

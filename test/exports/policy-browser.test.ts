@@ -109,7 +109,7 @@ describe('the browser export', () => {
   it('a faulty text and an unknown collection throw the errors of Node', () => {
     expect(() => compile('@record.ownr = 1', here)).toThrow(PolicyError);
     expect(() => compile('true', { ...here, collection: 'docs' })).toThrow(
-      'unknown collection "docs"; there are teams',
+      'unknown collection "docs"; there are users, orders, places, teams',
     );
     expect(() => test(compile('@record.team.name = "x"', here), { record: { team: 'x' } })).toThrow('expected a UUID');
     expect(compile('@record.score=1', here)).toMatchObject({ text: '@record.score = 1', action: place.action });

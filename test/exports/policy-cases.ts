@@ -2,6 +2,13 @@
 export const schema = `
 roles: [member, admin]
 collections:
+  users: { relations: { memberships: { kind: has_many, collection: memberships, via: user } } }
+  orders:
+    id: { type: int }
+    fields: { code: string }
+  places:
+    id: { type: string }
+    fields: { name: string }
   teams:
     fields: { name: { type: string, required: true } }
     relations: { memberships: { kind: has_many, collection: memberships, via: team } }
@@ -16,6 +23,8 @@ collections:
       owner: { kind: belongs_to, collection: users }
       team: { kind: belongs_to, collection: teams }
       tags: { kind: many_to_many, collection: tags }
+      order: { kind: belongs_to, collection: orders }
+      place: { kind: belongs_to, collection: places }
   tags:
     fields: { name: string }
 `;
@@ -30,6 +39,17 @@ export const cases: readonly (readonly [text: string, record: object, request: o
   ['@record.owner = @request.auth.id', { owner: BEN }, { auth: { id: ADA } }, false],
   ['@record.owner = @request.auth.id', { owner: null }, { auth: { id: ADA } }, null],
   ['@record.owner = @request.auth.id', { owner: ADA }, {}, null],
+  ['@record.order = 5', { order: 5 }, {}, true],
+  ['@record.order.id = 5 and @record.order.code = "x"', { order: { id: 5, code: 'x' } }, {}, true],
+  ['@record.place = "here"', { place: 'here' }, {}, true],
+  ['none(@request.auth.memberships as m, m.role = "owner")', {}, { auth: { id: ADA, memberships: [] } }, true],
+  [
+    'none(@request.auth.memberships as m, m.role = "owner")',
+    {},
+    { auth: { id: ADA, memberships: [{ role: 'owner', user: ADA }] } },
+    false,
+  ],
+  ['count(@request.auth.memberships) = 2', {}, { auth: { id: ADA, memberships: [{}, {}] } }, true],
   // A required field that the record leaves out is absent, not "something else".
   ['@record.status != "draft"', {}, {}, null],
   ['not (@record.status = "draft")', {}, {}, null],

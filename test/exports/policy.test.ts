@@ -31,6 +31,18 @@ describe('a test in memory', () => {
   it('`test` rejects values of another type, and a related record that has only an id', () => {
     const named = compile('@record.team.name = "x"', place);
     expect(() => test(named, { record: { team: TEAM } })).toThrow('/team: the policy reads this record of teams');
+    const elements = compile('none(@record.tags as t, t.name = "a")', place);
+    expect(() => test(elements, { record: { tags: [TEAM] } })).toThrow('/tags/0: the policy reads this record of tags');
+    expect(test(elements, { record: { tags: [{ id: TEAM, name: 'b' }] } })).toBe(true);
+    const members = compile('none(@record.team.memberships as m, m.role = "a")', place);
+    expect(() => test(members, { record: { team: TEAM } })).toThrow('/team: the policy reads this record of teams');
+    const own = compile('none(@request.auth.memberships as m, m.role = "a")', place);
+    expect(() => test(own, { record: {}, request: { auth: { id: ADA } } })).toThrow(
+      'request.auth.memberships: the policy reads these records of the caller; give them, or an empty list',
+    );
+    expect(() => test(compile('@record.order = 5', place), { record: { order: '5' } })).toThrow(
+      '/order: expected a whole number, found "5"',
+    );
     expect(() => test(named, { record: { score: '4' } })).toThrow('/score: expected int, found "4"');
     expect(() => test(named, { record: { owner: 'ada' } })).toThrow('/owner: expected a UUID, found "ada"');
   });
@@ -92,7 +104,7 @@ describe('texts and schemas', () => {
       error(() => compile('true', { ...place, schema: 'collections: { a: { fields: { x: strng } } }' })),
     ).toBeInstanceOf(SchemaError);
     expect(() => compile('true', { ...place, collection: 'docs' })).toThrow(
-      'unknown collection "docs"; there are teams',
+      'unknown collection "docs"; there are users, orders, places, teams',
     );
   });
 });
