@@ -102,6 +102,7 @@ const sortedCollection = ({ collections }: Catalog, name: string): CatalogCollec
   present(collections.get(name), `collection ${name}`);
 
 function stepOf(name: string, at: CatalogCollection): ToOneStep | string {
+  if (name === 'id' || at.fields.has(name)) return `\`${name}\` is a value; nothing may follow it`;
   const relation = findRelation(at, name);
   if (relation === undefined) return unknownSortName(name, at);
   if (relation.kind === 'belongs_to' || relation.kind === 'has_one') return { from: at.name, relation };

@@ -60,6 +60,7 @@ describe('absence under a negation', () => {
     'none(@record.tags as t, t.label = "x")',
     'not none(@record.team.memberships as m, m.role = "owner")',
     'any(@record.team.memberships as m, m.role = "owner")',
+    'count(@record.tags as t, all(@record.tags as u, u.label = t.label)) = 0',
   ])('the checker accepts silently %s', (policy) => {
     expect(warningsOf(policy)).toEqual([]);
   });
@@ -126,12 +127,21 @@ describe('other traps', () => {
   });
 
   it.each([
+    'not (@record.title contains @request.query.q)',
+    'none(@record.tags as t, t.label contains @request.query.q)',
+  ])('the checker asks for no text in the needle of %s, which an empty one denies', (policy) => {
+    expect(warningsOf(policy).map(([code]) => code)).toEqual(['negation_of_nullable']);
+  });
+
+  it.each([
     'any(@record.tags as t, true) and all(@record.tags as t, t.label = "x")',
     '@request.query.q != "" and @record.title contains @request.query.q',
     '@record.tags contains @request.query.tag',
     '@request.query.tags contains "x"',
     '@request.auth.email_verified and @record.title starts with @request.auth.email',
     '@record.due_at > @request.query.since',
+    // Within a count, more may be less.
+    'count(@record.tags as t, t.label contains @request.query.q) = 0',
   ])('the checker accepts silently %s', (policy) => {
     expect(warningsOf(policy)).toEqual([]);
   });

@@ -129,6 +129,7 @@ describeOnBoth(
       expect(await detailOf('at:from(91 2)')).toMatch(/91 2 is not on the Earth/);
       expect(await detailOf("at:from(1 2)'")).toMatch(/expected/);
       expect(await detailOf('elsewhere:from(1 2)')).toMatch(/has no `elsewhere`/);
+      expect(await detailOf('name.x')).toMatch(/`name` is a value; nothing may follow it/);
     });
   },
   { schema },

@@ -43,6 +43,8 @@ interface Surroundings {
   readonly filled: ReadonlySet<string>;
   /** A sibling clause requires a verified address of the caller. */
   readonly verified: boolean;
+  /** Within a count, of which more can allow more, or less. */
+  readonly counted: boolean;
   /** The `not` directly around the clause. */
   readonly not?: Span;
 }
@@ -52,6 +54,7 @@ const ALONE: Surroundings = {
   inhabited: new Set(),
   filled: new Set(),
   verified: false,
+  counted: false,
 };
 
 /** The bounds and the enum of a field constrain new writes only. */
@@ -203,13 +206,13 @@ class Review {
     for (const side of [compare.left, compare.right]) {
       if (side.kind !== 'count' || side.condition.kind === 'const') continue;
       this.#unusedVariable(side);
-      this.clause(side.condition, { ...ALONE, verified: around.verified });
+      this.clause(side.condition, { ...ALONE, verified: around.verified, counted: true });
     }
   }
 
   #address(compare: CheckedCompare, around: Surroundings): void {
     const isPositive = (OPERATORS[compare.op].negative === true) === around.negated;
-    if (!isPositive) return;
+    if (!isPositive || around.counted) return;
     this.#warnIf(emailDomain(compare, this.#slice));
     if (!around.verified) this.#warnIf(emailUnverified(compare, this.#slice));
   }
@@ -272,6 +275,8 @@ class Review {
     const { family, sides } = OPERATORS[op];
     const isNeedle = family === 'text' && (sides === 'text' || (left.kind !== 'literal' && !isList(left)));
     if (!isNeedle || right.kind !== 'request' || right.source === 'auth' || around.filled.has(identity(right))) return;
+    // Where more matches allow less, an empty needle allows nothing by itself.
+    if (around.negated || around.counted) return;
     const path = this.#slice(right.span);
     const replacement = `(${path} != "" and ${this.#slice(span)})`;
     const message = `every string ${op} the empty string, so an empty \`${path}\` makes this true; write \`${replacement}\` to prevent that`;
@@ -311,7 +316,13 @@ class Review {
     const { quantifier, path, condition, span } = quantified;
     const relation = this.#slice(path.span);
     const canBeEmpty = path.relation.kind !== 'ancestors';
-    if (quantifier === 'all' && canBeEmpty && !around.negated && !around.inhabited.has(relationKey(quantified))) {
+    if (
+      quantifier === 'all' &&
+      canBeEmpty &&
+      !around.negated &&
+      !around.counted &&
+      !around.inhabited.has(relationKey(quantified))
+    ) {
       const replacement = `(any(${relation} as ${freeName(this.#context.text)}, true) and ${this.#slice(span)})`;
       const message = `\`all\` is true for an empty \`${relation}\`; write \`${replacement}\` to require at least one`;
       this.#warn({
