@@ -66,6 +66,13 @@ export function parseUuid(text: string): string | undefined {
 export const parseString = (text: string): string | undefined =>
   text.isWellFormed() && !text.includes('\0') ? text : undefined;
 
+/** A surrogate pair is one code point. */
+export function lengthInCodePoints(text: string): number {
+  let length = text.length;
+  for (let i = 0; i < text.length - 1; i++) if (text.codePointAt(i)! > 0xffff) length--;
+  return length;
+}
+
 const LONG_MONTHS = new Set([1, 3, 5, 7, 8, 10, 12]);
 
 function daysOf(year: number, month: number): number {

@@ -86,6 +86,17 @@ describeOnBoth(
         ]);
       });
 
+      test('a name has at most 100 characters, however many units each one takes', async () => {
+        const nameOf = async (name: string) => {
+          const answer = await create(admin, { name, roles: ['reader'] });
+          return answer.body.data?.name ?? answer.body.errors;
+        };
+        expect(await nameOf('🔑'.repeat(100))).toBe('🔑'.repeat(100));
+        expect(await nameOf('🔑'.repeat(101))).toEqual([
+          { pointer: '/name', code: 'invalid_value', detail: 'expected 1 to 100 characters' },
+        ]);
+      });
+
       test.each(['', 'x'.repeat(101), 'a\0'])('the command line makes no key of a wrong name', async (name) => {
         const made = service.app.auth.apiKeys.create({ name, roles: ['reader'] });
         await expect(made).rejects.toMatchObject({ errors: [{ pointer: '/name' }] });

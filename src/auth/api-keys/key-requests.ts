@@ -3,11 +3,12 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { GUEST } from '../../policy/check/guests.ts';
 import { parseNetwork } from '../../policy/request/networks.ts';
 import { ACTIONS, type Action } from '../../policy/types.ts';
-import { parseDatetime, parseString } from '../../policy/values.ts';
+import { parseDatetime } from '../../policy/values.ts';
 import { type ErrorDetail, echo, Problem, pointerPart } from '../../problem.ts';
 import { mayAssignSome, unknownRole } from '../../records/write/role-changes.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
+import { credentialNameError } from '../credential-name.ts';
 import type { ApiKey, ApiKeyEdit } from './api-key-rows.ts';
 import { addsAdministration, type BoundsInput, EVERY, firstBeyond, type KeyLimit } from './key-bounds.ts';
 
@@ -77,13 +78,9 @@ function throwIfAny(errors: readonly ErrorDetail[]): void {
 
 const errorAt = (pointer: string, detail: string, code = 'invalid_value'): ErrorDetail => ({ pointer, code, detail });
 
-export const MOST_OF_NAME = 100;
-export const FITTING_NAME = `expected 1 to ${MOST_OF_NAME} characters`;
-
 function nameErrors(name: string): readonly ErrorDetail[] {
-  if (parseString(name) === undefined) return [errorAt('/name', 'expected a string without NUL and lone surrogates')];
-  const isFitting = name !== '' && name.length <= MOST_OF_NAME;
-  return isFitting ? [] : [errorAt('/name', FITTING_NAME)];
+  const error = credentialNameError(name);
+  return error === undefined ? [] : [errorAt('/name', error)];
 }
 
 function publishableErrors(schema: Schema, roles: readonly string[] | undefined): readonly ErrorDetail[] {

@@ -1,6 +1,6 @@
 import { counted } from '../../counted.ts';
 import { SCALARS } from '../../policy/scalar-types.ts';
-import { parseString } from '../../policy/values.ts';
+import { lengthInCodePoints, parseString } from '../../policy/values.ts';
 import { sql, unquotedText } from '../../sql.ts';
 import {
   asInPolicies,
@@ -13,19 +13,12 @@ import {
   reject,
 } from './kind.ts';
 
-/** Code points, of which a surrogate pair is one. */
-function lengthOf(text: string): number {
-  let length = text.length;
-  for (let i = 0; i < text.length - 1; i++) if (text.codePointAt(i)! > 0xffff) length--;
-  return length;
-}
-
 function stringFromJson(value: unknown, constraints: Constraints): Read {
   if (typeof value !== 'string') return reject('wrong_type', 'expected a string');
   if (parseString(value) === undefined) return reject('unstorable', 'a NUL or a lone surrogate cannot be stored');
   const { min, max, lower } = constraints;
   const text = lower ? value.toLowerCase() : value;
-  const length = lengthOf(text);
+  const length = lengthInCodePoints(text);
   if (min !== undefined && length < Number(min))
     return reject('too_short', `expected ${counted(min, 'character')} or more`);
   if (max !== undefined && length > Number(max))

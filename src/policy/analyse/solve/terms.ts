@@ -2,9 +2,9 @@
  * Values that are not known yet, and what is known about them: presence, equality, order, bounds, and
  * parts of texts. A contradiction is found here or not at all, but is never wrong.
  */
-import type { Scalar } from '../../values.ts';
+import { lengthInCodePoints, type Scalar } from '../../values.ts';
 import { type DomainBound, isEmptyRange, isInRange, valuesWithin } from './domains.ts';
-import { contradictParts, implies, lengthInCodePoints, meetsPart } from './text-parts.ts';
+import { contradictParts, implies, meetsPart } from './text-parts.ts';
 import type { Trail } from './trail.ts';
 import { BLANK, type LengthLimits, rootOf, type StoredRow, Term, type TextPart } from './variables.ts';
 

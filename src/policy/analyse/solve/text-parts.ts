@@ -2,16 +2,9 @@
 import { compareText, successorOf } from '../../collation.ts';
 import { fold, isBlankNeedle } from '../../fold.ts';
 import { ENDS_WITH, HOLDS, OPERATORS } from '../../operators.ts';
-import type { Scalar } from '../../values.ts';
+import { lengthInCodePoints, type Scalar } from '../../values.ts';
 import type { DomainBound } from './domains.ts';
 import { BLANK, type LengthLimits, type Term, type TextPart } from './variables.ts';
-
-/** In code points. */
-export const lengthInCodePoints = (text: string): number => {
-  let length = 0;
-  for (const _ of text) length++;
-  return length;
-};
 
 export function meetsPart(text: string, { op, holds, needle }: TextPart & { readonly needle: string }): boolean {
   const has = op === BLANK ? isBlankNeedle(text) : OPERATORS[op].holds(text, needle);

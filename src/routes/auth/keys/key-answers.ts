@@ -1,8 +1,8 @@
 /** The descriptions that the routes of API keys share, and who asks. Not a route. */
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { FITTING_NAME, MOST_OF_NAME } from '../../../auth/api-keys/key-requests.ts';
 import type { IssuedKey, KeyActor } from '../../../auth/auth.ts';
+import { CREDENTIAL_NAME_LENGTH } from '../../../auth/credential-name.ts';
 import {
   ID_SCHEMA,
   type Json,
@@ -66,8 +66,8 @@ export function sendSecret(ctx: Context, { data, secret }: IssuedKey): void {
 
 const textList = (what: string) => z.array(z.string(`expected ${what}`)).max(100, 'expected at most 100');
 
-/** Another module checks its characters, for the command line too. */
-export const keyName = z.string('expected string').min(1, FITTING_NAME).max(MOST_OF_NAME, FITTING_NAME);
+/** The auth room checks it, for the command line too. */
+export const keyName = z.string('expected string').meta(CREDENTIAL_NAME_LENGTH);
 export const keyLimit = z
   .record(
     z.string(),
