@@ -37,6 +37,8 @@ export interface NewCredential extends StoredCredential {
 }
 
 const TIMEOUT_MS = 300_000;
+/** In base64url. WebAuthn Level 3, § 7.1: at most 1,023 bytes. */
+export const CREDENTIAL_ID = /^[A-Za-z0-9_-]{1,1364}$/;
 
 const webauthn = () =>
   loadOptional({
@@ -86,6 +88,7 @@ export async function verifiedCredential(
   );
   if (found?.verified !== true) return undefined;
   const { id, publicKey, counter } = found.registrationInfo.credential;
+  if (!CREDENTIAL_ID.test(id)) return undefined;
   return { credentialId: id, publicKey: Buffer.from(publicKey).toString('base64url'), counter };
 }
 
@@ -121,9 +124,10 @@ async function orUndefined<T>(
   verify: (take: TakeChallenge) => Promise<T>,
 ): Promise<T | undefined> {
   let failure: unknown;
-  const taking: TakeChallenge = async (challenge) => {
+  // The challenge is a member of a document from the browser, which may be of any type.
+  const taking = async (challenge: unknown): Promise<boolean> => {
     try {
-      return await take(challenge);
+      return typeof challenge === 'string' && (await take(challenge));
     } catch (error) {
       failure = error;
       throw error;

@@ -1,13 +1,14 @@
 // @module-tag long
-/** Passkeys, with the virtual authenticator of Chromium. */
+/** Passkeys, with the virtual authenticator of Chromium; and malformed responses, with one in memory. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sql, uuid } from '../../../src/sql.ts';
 import { Browser, type Page } from '../../support/browser/browser.ts';
 import { describeInBrowser } from '../../support/browser/describe-in-browser.ts';
 import type { Answer } from '../../support/client.ts';
-import { describeOnOne } from '../../support/service.ts';
+import { describeOnBoth, describeOnOne } from '../../support/service.ts';
 import { codeOfApp, newEnrolled, unspentCode } from '../authenticator.ts';
 import { codeOf, login, newPerson, PASSWORD, type Tokens, tokensOf } from '../people.ts';
+import { SoftwareAuthenticator } from './software-authenticator.ts';
 
 const SCHEMA = `
 roles: [member, admin]
@@ -211,6 +212,89 @@ describeOnOne(
         await older.client.send('DELETE', '/api/auth/totp', { json: { password: PASSWORD } });
         expect((await older.client.post('/api/auth/passkeys/options')).status).toBe(200);
       });
+    });
+  },
+  { schema: SCHEMA },
+);
+
+describeOnBoth(
+  'malformed passkeys',
+  (service) => {
+    const BAD = '401 invalid_credentials';
+    const INVALID = '422 validation_failed';
+    const authenticator = () => new SoftwareAuthenticator(service.url.replace('127.0.0.1', 'localhost'));
+    const options = async ({ client }: Tokens) => (await client.post('/api/auth/passkeys/options')).body;
+    const add = (person: Tokens, response: object, name = 'phone') =>
+      person.client.post('/api/auth/passkeys', { name, response });
+    const loginOptions = async () => (await service.anonymous.post('/api/auth/passkeys/login/options')).body;
+    const enter = (response: unknown) => service.anonymous.post('/api/auth/passkeys/login', { response });
+    const owner = async () => {
+      const made = authenticator();
+      const person = await newPerson(service.anonymous);
+      await add(person, made.create(await options(person)));
+      return made;
+    };
+
+    test.each([
+      ['a NUL', '\0'],
+      ['a lone surrogate', '\ud800'],
+      ['no character', ''],
+      ['a character outside base64url', 'a+b'],
+      ['1,365 characters', 'z'.repeat(1_365)],
+    ])('a login rejects a credential id with %s', async (_, id) => {
+      const answer = await enter({ id, response: {} });
+      expect([codeOf(answer), answer.body.errors[0].pointer]).toEqual([INVALID, '/response/id']);
+      const page = await service.anonymous.send('POST', '/auth/passkey', {
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        raw: new URLSearchParams({ response: JSON.stringify({ id, response: {} }) }).toString(),
+      });
+      expect(page.status).toBe(422);
+    });
+
+    test('a login takes a user handle that is null, and rejects one of another type', async () => {
+      const known = await owner();
+      const withHandle = async (userHandle: unknown) => {
+        const made = known.get(await loginOptions()) as { response: object };
+        return enter({ ...made, response: { ...made.response, userHandle } });
+      };
+      expect((await withHandle(null)).status).toBe(200);
+      expect((await withHandle(undefined)).status).toBe(200);
+      for (const handle of [5, true, {}, []]) expect(codeOf(await withHandle(handle))).toBe(INVALID);
+      expect(codeOf(await withHandle('AAAA'))).toBe(BAD);
+    });
+
+    test('a challenge that is not a string is unknown', async () => {
+      const known = await owner();
+      const person = await newPerson(service.anonymous);
+      for (const challenge of [5, { a: 1 }, null, [], true] as never[]) {
+        expect(codeOf(await enter(known.get({ ...(await loginOptions()), challenge })))).toBe(BAD);
+        const made = authenticator().create({ ...(await options(person)), challenge });
+        expect(codeOf(await add(person, made))).toBe(INVALID);
+      }
+    });
+
+    test('a credential id has at most 1,023 bytes, also where only the authenticator states it', async () => {
+      const person = await newPerson(service.anonymous);
+      const known = authenticator();
+      expect((await add(person, known.create(await options(person), 1_023))).status).toBe(201);
+      expect((await enter(known.get(await loginOptions()))).status).toBe(200);
+      const long = authenticator().create(await options(person), 3_000);
+      expect(codeOf(await add(person, long))).toBe(INVALID);
+      const attested = authenticator().create(await options(person), 1_024);
+      expect(codeOf(await add(person, { ...attested, id: 'AAAA', rawId: 'AAAA' }))).toBe(INVALID);
+    });
+
+    test('a name has 1 to 100 characters that can be stored', async () => {
+      const person = await newPerson(service.anonymous);
+      const { id } = (await add(person, authenticator().create(await options(person)), '🔑'.repeat(100))).body.data;
+      const rename = (name: string) => person.client.patch(`/api/auth/passkeys/${id}`, { name });
+      for (const name of ['a\0', '\ud800', ' ', '🔑'.repeat(101)]) {
+        const made = authenticator().create(await options(person));
+        for (const answer of [await add(person, made, name), await rename(name)])
+          expect([codeOf(answer), answer.body.errors[0].pointer]).toEqual([INVALID, '/name']);
+      }
+      const [kept] = (await person.client.get('/api/auth/passkeys')).body.data;
+      expect(kept.name).toBe('🔑'.repeat(100));
     });
   },
   { schema: SCHEMA },

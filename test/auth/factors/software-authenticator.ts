@@ -47,9 +47,9 @@ export class SoftwareAuthenticator {
   };
 
   /** Makes a credential, in the place of the one before. */
-  create({ challenge, rp, user }: Options): object {
+  create({ challenge, rp, user }: Options, idBytes = 32): object {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const id = randomBytes(32);
+    const id = randomBytes(idBytes);
     this.#credential = { id, userHandle: user!.id, privateKey, counter: 0 };
     const { x, y } = publicKey.export({ format: 'jwk' });
     // COSE (RFC 9053): key type EC2, algorithm ES256, curve P-256.
@@ -62,7 +62,7 @@ export class SoftwareAuthenticator {
         [-3, Buffer.from(y!, 'base64url')],
       ]),
     );
-    const attested = Buffer.concat([Buffer.alloc(16), Buffer.from([0, id.length]), id, key]);
+    const attested = Buffer.concat([Buffer.alloc(16), Buffer.from([id.length >> 8, id.length & 255]), id, key]);
     const authData = Buffer.concat([this.#data(rp?.id, FLAGS.attested), attested]);
     const attestation = new Map<string, Item>([
       ['fmt', 'none'],

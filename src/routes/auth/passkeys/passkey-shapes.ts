@@ -1,6 +1,8 @@
 /** The bodies and answers of passkeys. Not a route. */
 import { z } from 'zod';
 import type { AuthenticationResponse, RegistrationResponse } from '../../../auth/auth.ts';
+import { CREDENTIAL_NAME_LENGTH, credentialNameError } from '../../../auth/credential-name.ts';
+import { CREDENTIAL_ID } from '../../../auth/factors/passkey-ceremony.ts';
 import { type Json, object, type RouteAnswer, type Shape, TEXT } from '../../../describe/operation.ts';
 
 const DATE_TIME: Json = { type: 'string', format: 'date-time' };
@@ -24,16 +26,28 @@ export const webauthnOptions: RouteAnswer = {
 export const passkeyName = z
   .string('expected string')
   .trim()
-  .min(1, 'expected 1 to 100 characters')
-  .max(100, 'expected 1 to 100 characters');
+  .refine((name) => credentialNameError(name) === undefined, {
+    error: ({ input }) => credentialNameError(String(input)),
+  })
+  .meta(CREDENTIAL_NAME_LENGTH);
 
-const CREDENTIAL = z
-  .looseObject(
-    { id: z.string('expected string'), response: z.looseObject({}, 'expected an object') },
-    'expected an object',
-  )
-  .meta({ description: 'The credential of the browser, as its `toJSON()` makes it.' });
+/** `response`: the members that the service reads before the ceremony looks at all of them. */
+const credential = (response: z.ZodRawShape) =>
+  z
+    .looseObject(
+      {
+        id: z.string('expected string').regex(CREDENTIAL_ID, 'expected the id of a credential, in base64url'),
+        response: z.looseObject(response, 'expected an object'),
+      },
+      'expected an object',
+    )
+    .meta({ description: 'The credential of the browser, as its `toJSON()` makes it.' });
 
-/** The ceremony looks at the rest. */
-export const registrationResponse = CREDENTIAL as unknown as z.ZodType<RegistrationResponse>;
-export const authenticationResponse = CREDENTIAL as unknown as z.ZodType<AuthenticationResponse>;
+/** Null stands for a missing one. */
+const userHandle = z
+  .string('expected string or null')
+  .nullish()
+  .transform((handle) => handle ?? undefined);
+
+export const registrationResponse = credential({}) as unknown as z.ZodType<RegistrationResponse>;
+export const authenticationResponse = credential({ userHandle }) as unknown as z.ZodType<AuthenticationResponse>;
