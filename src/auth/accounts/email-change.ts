@@ -45,7 +45,7 @@ export class EmailChange {
     await this.#checkOwner(user, proof, { client, sessionId });
     const address = normalEmail(email);
     if (address === user.email) throw invalidEmail('this is the address of your account already');
-    await limiter.mail(client, address);
+    await limiter.mail(client);
     const detail = { client, sessionId, userId: user.id };
     await db.transaction(async (tx) => {
       await outbox.insert(tx, { kind: 'email_change', address, detail });

@@ -57,7 +57,7 @@ export class LoginCodes {
   async request(email: string, client: RequestClient): Promise<void> {
     const { limiter, outbox } = this.#parts;
     this.#requireOtp();
-    await limiter.mail(client, email);
+    await limiter.mail(client);
     await outbox.add({ kind: 'login', address: normalEmail(email), detail: { client } });
   }
 
@@ -93,7 +93,7 @@ export class LoginCodes {
   spend(claim: LoginCodeClaim, client: RequestClient): Promise<string | undefined> {
     this.#requireOtp();
     return this.#parts.limiter.passwordAttempt(claim.email, client, async (attempt) => {
-      const found = await this.#spendCode(claim, client);
+      const found = await this.#spendCode(claim, client, attempt.isOverLimit);
       if (found === undefined) await attempt.failed();
       else await attempt.succeeded();
       return found;
@@ -125,12 +125,12 @@ export class LoginCodes {
 
   /**
    * Counts the try before it compares: of concurrent tries, only five learn anything, and one is right. An unknown address
-   * takes a transaction with a write as well.
+   * takes a transaction with a write as well; so does a try over the limit, which spends none of the five.
    */
-  async #spendCode({ email, code }: LoginCodeClaim, client: RequestClient): Promise<string | undefined> {
+  async #spendCode({ email, code }: LoginCodeClaim, client: RequestClient, isOverLimit: boolean) {
     const key = await this.#readKey();
     return this.#parts.db.transaction(async (tx) => {
-      const found = parseString(email) === undefined ? undefined : await countTry(tx, normalEmail(email));
+      const found = parseString(email) === undefined ? undefined : await countTry(tx, normalEmail(email), isOverLimit);
       const expected = codeHmac(key, found?.userId ?? '', code);
       if (found !== undefined && isEqual(found.hmac, expected)) {
         await tx.run(sql`DELETE FROM "_auth_otp" WHERE user_id = ${uuid(found.userId)}`);
@@ -182,7 +182,7 @@ const IS_LIVE = sql`
              AND NOT u.disabled
              AND o.expires_at > now()`;
 
-async function countTry(tx: Transaction, email: string) {
+async function countTry(tx: Transaction, email: string, isOverLimit: boolean) {
   const [cells] = await tx.rows(sql`
     UPDATE "_auth_otp" o
        SET tries = o.tries + 1
@@ -190,6 +190,7 @@ async function countTry(tx: Transaction, email: string) {
      WHERE u.email = ${text(email)}
        AND ${IS_LIVE}
        AND o.tries < ${param('int8', MOST_TRIES)}
+       AND NOT ${param('bool', isOverLimit)}
  RETURNING u.id, o.code_hmac`);
   return cells && namedCells(cells, 'userId', 'hmac');
 }

@@ -61,7 +61,7 @@ export class Recovery {
   /** Hides whether the address belongs to an account. Throws `rate_limited`. */
   async requestReset(email: string, client: RequestClient): Promise<void> {
     const { limiter, outbox } = this.#parts;
-    await limiter.mail(client, email);
+    await limiter.mail(client);
     await outbox.add({ kind: 'reset', address: normalEmail(email), detail: { client } });
   }
 
@@ -70,7 +70,7 @@ export class Recovery {
     const { db, users, limiter, outbox } = this.#parts;
     const user = await users.byId(db, id);
     if (user === undefined) throw new Problem('not_found', 'no user has this id');
-    await limiter.mail(client, user.email);
+    await limiter.mail(client);
     await outbox.add({ kind: 'reset', address: user.email, detail: { client, actorId: caller.principal } });
   }
 

@@ -21,25 +21,17 @@ export class LimitReached extends Problem {
   }
 }
 
-interface CounterLabel {
-  readonly name: string;
-  readonly shownName?: string;
-}
-
 export class AttemptCounter {
   readonly points: number;
   readonly #name: string;
-  readonly #shownName: string;
   readonly #window: number;
   readonly #limiter: RateLimiterPostgres;
   /** The keys whose refusals were reported, with the end of their window. */
   readonly #reported = new BoundedMap<string, number>(MAX_REPORTED);
 
-  /** `shownName`: in the headers of a refusal. */
-  constructor(db: Database, { name, shownName = name }: CounterLabel, { points, window }: Rate) {
+  constructor(db: Database, name: string, { points, window }: Rate) {
     this.points = points;
     this.#name = name;
-    this.#shownName = shownName;
     this.#window = window;
     this.#limiter = new RateLimiterPostgres({
       storeClient: limiterClient(db),
@@ -55,8 +47,13 @@ export class AttemptCounter {
 
   /** Throws LimitReached when no attempt is left. */
   async check(key: string): Promise<void> {
-    const state = await this.#limiter.get(key);
-    if (state !== null && state.consumedPoints >= this.points) throw this.#reached(key, state);
+    const state = await this.#spentState(key);
+    if (state !== undefined) throw this.#reached(key, state);
+  }
+
+  /** As `check`, for a limit that is not reported. */
+  async isReached(key: string): Promise<boolean> {
+    return (await this.#spentState(key)) !== undefined;
   }
 
   /** Returns how many attempts are spent now. Throws LimitReached when this was one too many. */
@@ -68,6 +65,11 @@ export class AttemptCounter {
     }
   }
 
+  async #spentState(key: string): Promise<RateLimiterRes | undefined> {
+    const state = await this.#limiter.get(key);
+    return state !== null && state.consumedPoints >= this.points ? state : undefined;
+  }
+
   /** Headers: draft-ietf-httpapi-ratelimit-headers-10. */
   #reached(key: string, { msBeforeNext }: RateLimiterRes): LimitReached {
     const now = Date.now();
@@ -76,8 +78,8 @@ export class AttemptCounter {
     const wait = Math.max(1, Math.ceil(msBeforeNext / 1000));
     return new LimitReached(this.#name, isFirst, {
       'Retry-After': String(wait),
-      'RateLimit-Policy': `"${this.#shownName}";q=${this.points};w=${this.#window}`,
-      RateLimit: `"${this.#shownName}";r=0;t=${wait}`,
+      'RateLimit-Policy': `"${this.#name}";q=${this.points};w=${this.#window}`,
+      RateLimit: `"${this.#name}";r=0;t=${wait}`,
     });
   }
 }

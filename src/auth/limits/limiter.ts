@@ -12,7 +12,7 @@ import type { Limits, Rate } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, text } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
-import { AttemptCounter } from './attempt-counter.ts';
+import { AttemptCounter, LimitReached } from './attempt-counter.ts';
 import { networkOf } from './network.ts';
 
 export interface Attempt {
@@ -25,10 +25,15 @@ export interface Attempt {
   succeeded(): Promise<void>;
 }
 
+interface PasswordAttempt extends Attempt {
+  /** The account has no attempt left: the work must be that of an unknown account, and fail. */
+  readonly isOverLimit: boolean;
+}
+
 /** Every method throws `rate_limited`. */
 export interface Limiter {
-  /** Checks a password in `work`, when the attempts of the account and of the client's network allow it. */
-  passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T>;
+  /** Checks a password in `work`, when the attempts of the client's network allow it. */
+  passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: PasswordAttempt) => Promise<T>): Promise<T>;
   /** Checks a code of the user's second factor in `work`, when the attempts of the account allow it. */
   codeAttempt<T>(userId: string, work: (attempt: Attempt) => Promise<T>): Promise<T>;
   register(client: RequestClient, email: string): Promise<void>;
@@ -36,8 +41,10 @@ export interface Limiter {
   guest(client: RequestClient): Promise<void>;
   /** Counts a wrong token of a mail, or of a sign-in's first step. Right ones cost nothing: colleagues share an address. */
   wrongToken(client: RequestClient): Promise<void>;
-  /** Counts a request for a mail to `email`. */
-  mail(client: RequestClient, email: string): Promise<void>;
+  /** Counts a request for a mail. */
+  mail(client: RequestClient): Promise<void>;
+  /** Counts a mail to `email` that the client asked for; false: it is one too many, which no answer may reveal. */
+  mailTo(email: string, client: RequestClient): Promise<boolean>;
   /** Counts a mail that verifies the address of a user who has signed in, or gave the right password. */
   verification(userId: string): Promise<void>;
   /** Counts an invitation of `principal` to `email`. */
@@ -49,7 +56,7 @@ export interface Limiter {
 
 /** Days for which a login makes a network known to an account. */
 const KNOWN_DAYS = 30;
-/** Password checks that each network, and each account, may have under way and waiting on this node. */
+/** Password checks that each network may have under way and waiting on this node. */
 const PASSWORD_CHECKS = { running: 4, waiting: 64 };
 /** Checks of codes that each account may have under way and waiting on this node. */
 const CODE_CHECKS = { running: 1, waiting: 64 };
@@ -62,7 +69,7 @@ const QUESTIONS: Rate = { points: 10, window: 1 };
 /** Wrong codes of second factors that an account may have. Each follows a first step that was passed. */
 const CODES: Rate = { points: 50, window: 900 };
 
-const NO_ATTEMPT: Attempt = { failed: async () => {}, succeeded: async () => {} };
+const NO_ATTEMPT: PasswordAttempt = { isOverLimit: false, failed: async () => {}, succeeded: async () => {} };
 const UNLIMITED: Limiter = {
   passwordAttempt: (_email, _client, work) => work(NO_ATTEMPT),
   codeAttempt: (_userId, work) => work(NO_ATTEMPT),
@@ -71,6 +78,7 @@ const UNLIMITED: Limiter = {
   guest: async () => {},
   wrongToken: async () => {},
   mail: async () => {},
+  mailTo: async () => true,
   verification: async () => {},
   invite: async () => {},
   question: async () => {},
@@ -84,7 +92,7 @@ export function createLimiter(db: Database, limits: Limits | 'off'): Limiter {
 /** The counters, with their limits. */
 const COUNTERS = {
   'login-account': 'loginAccount',
-  'login-known': 'loginAccount',
+  'login-pair': 'loginAccount',
   'login-address': 'loginAddress',
   register: 'register',
   'register-account': 'register',
@@ -93,7 +101,6 @@ const COUNTERS = {
   guest: 'guest',
   reset: 'reset',
   'reset-account': 'reset',
-  'reset-known': 'reset',
   'reset-pair': 'reset',
   verify: 'reset',
   token: 'reset',
@@ -113,37 +120,40 @@ class DatabaseLimiter implements Limiter {
     this.#db = db;
     const counters = Object.entries(COUNTERS).map(([name, limit]) => [
       name,
-      // A header must not reveal that an account was used from the client's network.
-      new AttemptCounter(db, { name, shownName: name.replace('-known', '-account') }, limits[limit]),
+      new AttemptCounter(db, name, limits[limit]),
     ]);
     this.#counters = Object.fromEntries(counters);
-    this.#invitations = new AttemptCounter(db, { name: 'invite' }, INVITATIONS);
-    this.#codes = new AttemptCounter(db, { name: 'second-factor' }, CODES);
-    this.#questions = new AttemptCounter(db, { name: 'explain' }, QUESTIONS);
+    this.#invitations = new AttemptCounter(db, 'invite', INVITATIONS);
+    this.#codes = new AttemptCounter(db, 'second-factor', CODES);
+    this.#questions = new AttemptCounter(db, 'explain', QUESTIONS);
   }
 
   /**
-   * Queues by network before it queues by account: a client that floods an account waits behind
-   * itself, and others wait for the few checks that one network may have under way.
+   * Queues by network: a client that floods an account waits behind itself. Each failure counts for the network, for the
+   * account, and for both together. Strangers must not lock the owner out, so the count of the account does not stop a
+   * right password from a network that the account was used from. Nothing else may differ there: a neighbor of the owner
+   * would learn that the account exists.
    */
-  passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+  passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: PasswordAttempt) => Promise<T>): Promise<T> {
+    const { 'login-address': networks, 'login-account': accounts, 'login-pair': pairs } = this.#counters;
     const network = networkOf(client.ip);
-    return this.#passwordChecks.run(`network ${network}`, async () => {
-      await this.#counters['login-address'].check(network);
-      const account = digest(normalEmail(email));
-      // Strangers must not lock the owner out: a network that the account was used from is counted apart.
+    const account = digest(normalEmail(email));
+    const pair = pairOf(account, network);
+    const check = async (): Promise<void> => {
+      await networks.check(network);
+      await pairs.check(pair);
+    };
+    return this.#passwordChecks.run(network, async () => {
+      await check();
+      const isReached = await accounts.isReached(account);
       const isKnown = await this.#cameFrom(email, client);
-      const counter = isKnown ? this.#counters['login-known'] : this.#counters['login-account'];
-      const key = isKnown ? pairOf(account, network) : account;
-      return this.#passwordChecks.run(`account ${key}`, async () => {
-        await counter.check(key);
-        return work({
-          failed: () => firstRejection([this.#counters['login-address'].spend(network), counter.spend(key)]),
-          succeeded: async () => {
-            await this.#counters['login-address'].check(network);
-            await counter.check(key);
-          },
-        });
+      return work({
+        isOverLimit: isReached && !isKnown,
+        failed: () => firstRejection([networks.spend(network), accounts.spend(account), pairs.spend(pair)]),
+        succeeded: async () => {
+          await check();
+          if (!isKnown) await accounts.check(account);
+        },
       });
     });
   }
@@ -185,19 +195,26 @@ class DatabaseLimiter implements Limiter {
     await this.#counters.verify.spend(userId);
   }
 
+  async mail(client: RequestClient): Promise<void> {
+    await this.#counters.reset.spend(networkOf(client.ip));
+  }
+
   /**
    * Limits mails to one mailbox for all unknown networks together, so that many networks cannot
    * flood it. Each network uses up at most half of that, so that a stranger cannot keep the owner
    * from asking; a known network uses none of it.
    */
-  async mail(client: RequestClient, email: string): Promise<void> {
-    const network = networkOf(client.ip);
-    await this.#counters.reset.spend(network);
+  async mailTo(email: string, client: RequestClient): Promise<boolean> {
+    if (await this.#cameFrom(email, client)) return true;
     const account = digest(normalEmail(email));
-    const share = { pair: pairOf(account, network), counter: this.#counters['reset-pair'] };
-    // As many statements as for an unknown network: time must not reveal who came from here.
-    if (await this.#cameFrom(email, client)) await spendShare(this.#counters['reset-known'], share.pair, share);
-    else await spendShare(this.#counters['reset-account'], account, share);
+    const pair = pairOf(account, networkOf(client.ip));
+    try {
+      await spendShare(this.#counters['reset-account'], account, { pair, counter: this.#counters['reset-pair'] });
+      return true;
+    } catch (error) {
+      if (error instanceof LimitReached) return false;
+      throw error;
+    }
   }
 
   async invite(principal: string, email: string): Promise<void> {

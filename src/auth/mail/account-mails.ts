@@ -5,6 +5,7 @@ import type { Invitations } from '../accounts/invitations.ts';
 import type { LoginCodes } from '../accounts/login-codes.ts';
 import type { Users } from '../accounts/users.ts';
 import { recordAudit } from '../audit-trail.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import { issueProof } from './email-tokens.ts';
 import { NO_EVENT } from './mail-data.ts';
 import type { Composer } from './mail-sender.ts';
@@ -16,6 +17,7 @@ import type { ClaimedMail, MailKind } from './outbox.ts';
 export interface AccountMailParts {
   readonly db: Database;
   readonly users: Users;
+  readonly limiter: Limiter;
   readonly invitations: Invitations;
   readonly loginCodes: LoginCodes;
   readonly emailChange: EmailChange;
@@ -27,7 +29,7 @@ type SecretMaker = (request: ClaimedMail) => Promise<MailSecrets | undefined>;
 type TokenMaker = (request: ClaimedMail) => Promise<string | undefined>;
 
 export function accountMails(parts: AccountMailParts): Readonly<Record<MailKind, Composer>> {
-  const { users, db, invitations, loginCodes, emailChange, writer } = parts;
+  const { users, db, limiter, invitations, loginCodes, emailChange, writer } = parts;
   const recipientOf = async ({ address, language }: ClaimedMail) => ({
     address,
     user: await users.byEmail(db, address),
@@ -53,12 +55,21 @@ export function accountMails(parts: AccountMailParts): Readonly<Record<MailKind,
       const event = { ...NO_EVENT, new_email: newEmail, is_done: isDone, change, ip, device, at: request.createdAt };
       return writer.notice(kind, await recipientOf(request), event);
     };
+  /** Leaves out a mail that is one too many for its address: an answer to its request would reveal who came from where. */
+  const limited =
+    (compose: Composer): Composer =>
+    async (request) => {
+      const { client = {}, actorId } = request.detail;
+      const isCounted = request.attempt === 1 && actorId === undefined;
+      if (isCounted && !(await limiter.mailTo(request.address, client))) return undefined;
+      return compose(request);
+    };
   return {
     verify: withToken('verify', (request) => proofToken(parts, request, 'verify_email')),
-    reset: withToken('reset', (request) => proofToken(parts, request, 'reset_password')),
+    reset: limited(withToken('reset', (request) => proofToken(parts, request, 'reset_password'))),
     invite: withToken('invite', (request) => invitations.issueToken(request)),
-    email_change: withToken('email_change', (request) => emailChange.issueToken(request)),
-    login: withSecrets('login', (request) => loginCodes.issue(request)),
+    email_change: limited(withToken('email_change', (request) => emailChange.issueToken(request))),
+    login: limited(withSecrets('login', (request) => loginCodes.issue(request))),
     email_changed: notice('email_changed'),
     new_sign_in: notice('new_sign_in'),
     second_factor_changed: notice('second_factor_changed'),

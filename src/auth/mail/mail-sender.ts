@@ -5,7 +5,7 @@ import { withDeadline } from '../../with-deadline.ts';
 import { type Mail, type Mailer, mailErrorOf } from './mailer.ts';
 import type { ClaimedMail, MailKind, Outbox } from './outbox.ts';
 
-/** `skipped`: no account has the address. `expired`: it was tried for a day. */
+/** `skipped`: no account has the address, or the mail is one too many for it. `expired`: it was tried for a day. */
 type MailResult = 'sent' | 'skipped' | 'failed' | 'expired';
 
 /** Counts for the metrics. */

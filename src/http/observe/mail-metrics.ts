@@ -12,7 +12,7 @@ export function mailMetrics(registry: Registry): MailMetrics {
   const registers = [registry];
   const mails = new Counter({
     name: 'bylaw_mail_total',
-    help: 'Attempts to send a mail: `skipped` had no account, `expired` had failed for a day.',
+    help: 'Attempts to send a mail: `skipped` had no account or were too many for an address, `expired` had failed for a day.',
     labelNames: ['kind', 'result'],
     registers,
   });

@@ -26,7 +26,6 @@ describeOnBoth(
 
     test('the trail records a reached limit once, not for every attempt', async () => {
       const { email, id } = await newPerson(service.anonymous.with({ 'X-Forwarded-For': '10.0.0.1' }));
-      // Known from its login, the address is counted apart; so is each guess at an account that it never came from.
       for (let i = 0; i < 6; i++) {
         const answer = await service.anonymous.post('/api/auth/login', { email, password: 'wrong password' });
         expect(codeOf(answer)).toBe(i < 3 ? '401 invalid_credentials' : '429 rate_limited');
@@ -42,7 +41,7 @@ describeOnBoth(
       expect(await last('login_limited')).toMatchObject({
         user_id: id,
         ip: '127.0.0.1',
-        detail: { limit: 'login-known' },
+        detail: { limit: 'login-pair' },
       });
     });
 

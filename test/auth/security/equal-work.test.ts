@@ -4,7 +4,7 @@ import type { PasswordPool } from '../../../src/auth/accounts/passwords.ts';
 import type { Database } from '../../../src/database/contract.ts';
 import { currentCaller, SERVICE } from '../../../src/queued-caller.ts';
 import { raw, type Sql } from '../../../src/sql.ts';
-import type { Answer } from '../../support/client.ts';
+import type { Answer, Client } from '../../support/client.ts';
 import { cheapPasswords, describeOnOne } from '../../support/service.ts';
 import { newEmail, newPerson, PASSWORD, SCHEMA } from '../people.ts';
 
@@ -46,6 +46,14 @@ const passwords: PasswordPool = {
 /** The length follows from the text, which a form shows the address in. */
 const IGNORED = ['x-request-id', 'date', 'content-length'];
 
+/** The parts of an answer that a stranger sees, and the work for it. */
+async function seen(ask: () => Promise<Answer>) {
+  work = [];
+  const { status, text, headers } = await ask();
+  const shown = [...headers].filter(([name]) => !IGNORED.includes(name));
+  return { status, text: text.replace(/"request_id":"[^"]*"/, ''), headers: shown, work };
+}
+
 describeOnOne(
   'known and unknown addresses',
   (service) => {
@@ -75,13 +83,6 @@ describeOnOne(
         });
     });
 
-    /** The parts of an answer that a stranger sees, and the work for it. */
-    async function seen(ask: () => Promise<Answer>) {
-      work = [];
-      const { status, text, headers } = await ask();
-      const shown = [...headers].filter(([name]) => !IGNORED.includes(name));
-      return { status, text: text.replace(/"request_id":"[^"]*"/, ''), headers: shown, work };
-    }
     const post = (path: string, body: object) => service.anonymous.post(`/api/auth/${path}`, body);
     const form = (page: string, fields: Record<string, string>) =>
       service.anonymous.send('POST', `/auth/${page}`, {
@@ -121,6 +122,43 @@ describeOnOne(
   },
   {
     schema: `${SCHEMA}mail: { otp: true }\nlimits: { login_address: 1000 in 15m, login_account: 1000 in 15m, reset: 1000 in 15m, refresh: 1000 in 15m }\n`,
+    env: { BYLAW_RATE_LIMIT: 'on' },
+    passwords,
+    watch: async (db: Database) => noted(db),
+  },
+);
+
+describeOnOne(
+  'known and unknown networks',
+  (service) => {
+    let last = 0;
+    const somewhere = () => service.anonymous.with({ 'X-Forwarded-For': `10.8.0.${++last}` });
+
+    test.each<[string, (client: Client, email: string) => Promise<Answer>]>([
+      ['a login', (client, email) => client.post('/api/auth/login', { email, password: 'a wrong password' })],
+      ['a code', (client, email) => client.post('/api/auth/otp/confirm', { email, code: 'x' })],
+      ['a request for a reset', (client, email) => client.post('/api/auth/password/reset/request', { email })],
+    ])('%s does the same work at both, also beyond the limit of the account', async (_, ask) => {
+      const home = somewhere();
+      const { email } = await newPerson(home);
+      /** The first two come from elsewhere; the limit is three. */
+      const asked = async (address: string, neighbor: Client) => {
+        const found: unknown[] = [];
+        for (const client of [somewhere(), somewhere(), ...Array<Client>(5).fill(neighbor)]) {
+          const { headers, ...rest } = await seen(() => ask(client, address));
+          const shown = headers.filter(([name]) => !['retry-after', 'ratelimit'].includes(name));
+          found.push({ ...rest, text: rest.text.replace(/in \d+ s/, ''), headers: shown });
+        }
+        return found;
+      };
+      // The first refusal of each limit is recorded once.
+      await asked(newEmail('first'), somewhere());
+      const unknown = await asked(newEmail('nobody'), somewhere());
+      expect(await asked(email, home)).toEqual(unknown);
+    });
+  },
+  {
+    schema: `${SCHEMA.replace(/roles:/, 'proxies: [127.0.0.1]\nroles:')}mail: { otp: true }\nlimits: { login_account: 3 in 15m, reset: 3 in 15m }\n`,
     env: { BYLAW_RATE_LIMIT: 'on' },
     passwords,
     watch: async (db: Database) => noted(db),

@@ -1,5 +1,6 @@
 /** Strangers who use up the attempts of codes and of registrations, and owners who get in nevertheless. */
 import { afterAll, expect, test } from 'vitest';
+import { raw } from '../../../src/sql.ts';
 import { describeOnOne, type TestService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 import { SmtpServer, tokenIn } from '../mail/smtp-server.ts';
@@ -45,7 +46,35 @@ describeOnOne(
       const link = await from(service, somewhere()).post('/api/auth/otp/confirm', { token: tokenIn(mail) });
       expect(link.status).toBe(200);
       const code = /^(\d{6})$/m.exec((await mailed(home, email)).source)![1]!;
+      // Each code has five tries, of which a stranger over the limit spends none.
+      for (let i = 0; i < 6; i++) expect(codeOf(await guess(email))).toBe(LIMIT);
       expect((await from(service, home).post('/api/auth/otp/confirm', { email, code })).status).toBe(200);
+    });
+
+    test('L9: many strangers do not keep the owner from a mail at a known address, and do not flood the mailbox', async () => {
+      const [email, home] = [await person(), somewhere()];
+      await login(from(service, home), email);
+      const askFor = async (route: string, address: string, mailbox: string) =>
+        (await from(service, address).post(`/api/auth/${route}/request`, { email: mailbox })).status;
+      const isSent = () =>
+        until('the mails', async () => (await service.app.db.rows(raw('SELECT 1 FROM "_auth_outbox"'))).length === 0);
+      for (const route of ['password/reset', 'otp', 'password/reset', 'otp'])
+        for (const mailbox of [email, newEmail('nobody')])
+          for (let i = 0; i < 2; i++) expect(await askFor(route, somewhere(), mailbox)).toBe(202);
+      await isSent();
+      expect(smtp.to(email)).toHaveLength(6);
+      for (let i = 0; i < 3; i++) expect(await askFor('otp', home, email)).toBe(202);
+      await isSent();
+      expect(smtp.to(email)).toHaveLength(9);
+    });
+
+    test('an administrator mails a reset to a user whose mailbox has reached its limit', async () => {
+      const [email, admin] = [await person(), await service.user('admin')];
+      const [{ id }] = (await admin.client.get(`/api/auth/users?email=${email}`)).body.data;
+      for (let i = 0; i < 7; i++) await from(service, somewhere()).post('/api/auth/password/reset/request', { email });
+      await until('the mails', () => smtp.to(email).length === 6);
+      expect((await admin.client.post(`/api/users/${id}/password-reset`)).status).toBe(202);
+      await until('the mail', () => smtp.to(email).length === 7);
     });
 
     test('a stranger uses up neither the registrations nor the mails of an address', async () => {
