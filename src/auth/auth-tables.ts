@@ -149,6 +149,13 @@ const API_KEYS = `CREATE TABLE IF NOT EXISTS "_auth_api_keys" (
   last_used_at timestamptz
 )`;
 
+/**
+ * The secrets before the former one that are good still, as a JSON list of hashes, each until a time of its own. The
+ * version before kept one former secret.
+ */
+const EARLIER_SECRETS = `ALTER TABLE "_auth_api_keys"
+  ADD COLUMN IF NOT EXISTS earlier_secrets text NOT NULL DEFAULT '[]'`;
+
 const IDENTITIES = `CREATE TABLE IF NOT EXISTS "_auth_identities" (
   issuer text NOT NULL,
   subject text NOT NULL,
@@ -299,6 +306,7 @@ export const authTables: readonly Sql[] = [
   REFRESH_TOKENS,
   SIGNING_KEYS,
   API_KEYS,
+  EARLIER_SECRETS,
   IDENTITIES,
   FLOWS,
   OAUTH_CODES,

@@ -3,6 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw, sql, uuid } from '../../src/sql.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { GUESTS_SCHEMA, newApiKey, withKey } from './keyed.ts';
 import { codeOf } from './people.ts';
 
@@ -368,6 +369,35 @@ describeOnBoth(
         ]);
         for (const overlap of [-1, 604_801, 1.5, '1h'])
           expect(codeOf(await rotate({ overlap }))).toBe('422 validation_failed');
+      });
+
+      test('each former secret is good for its own overlap, until a rotation without one', async () => {
+        const key = await newApiKey(service, admin.client);
+        const rotate = async (overlap: number) =>
+          (await admin.client.post(`/api/auth/keys/${key.id}/rotate`, { overlap })).body.secret as string;
+        const statuses = (secrets: readonly string[]) =>
+          Promise.all(secrets.map(async (secret) => (await withKey(service, secret).get('/api/shelves')).status));
+        const first = await rotate(600);
+        const [second, third] = [await rotate(1), await rotate(600)];
+        // The present secret of each concurrent rotation is promised to stay good as well.
+        const secrets = [key.secret, second, third, ...(await Promise.all([rotate(600), rotate(600), rotate(600)]))];
+        expect(await statuses(secrets)).toEqual(Array(6).fill(200));
+        await until('the end of an overlap', async () => (await statuses([first]))[0] === 401);
+        expect(await statuses(secrets)).toEqual(Array(6).fill(200));
+        const last = await rotate(0);
+        expect(await statuses([...secrets, last])).toEqual([...Array(6).fill(401), 200]);
+      });
+
+      test('a key has at most 20 former secrets, and a rotation without an overlap ends them', async () => {
+        const key = await newApiKey(service, admin.client);
+        const rotate = (overlap: number) => admin.client.post(`/api/auth/keys/${key.id}/rotate`, { overlap });
+        let secret = '';
+        for (let i = 0; i < 20; i++) secret = (await rotate(600)).body.secret;
+        const status = async (each: string) => (await withKey(service, each).get('/api/shelves')).status;
+        expect(codeOf(await rotate(600))).toBe('409 too_many');
+        expect([await status(key.secret), await status(secret)]).toEqual([200, 200]);
+        expect((await rotate(0)).status).toBe(200);
+        expect((await rotate(600)).status).toBe(200);
       });
 
       test('a revoked key, an expired one, and a key whose maker is disabled or deleted open nothing', async () => {

@@ -25,6 +25,13 @@ export interface ApiKey extends BoundsInput {
   readonly prefix: string;
 }
 
+/** A secret before a rotation, which is good for a while. */
+export interface FormerSecret {
+  readonly hash: string;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
 /** A key that is in force. */
 export interface ApiKeyState extends BoundsInput {
   readonly id: string;
@@ -32,10 +39,7 @@ export interface ApiKeyState extends BoundsInput {
   readonly isPublishable: boolean;
   readonly createdBy: string | undefined;
   readonly hash: string;
-  /** The hash of the secret before the last rotation. */
-  readonly formerHash: string | undefined;
-  /** Milliseconds since the epoch, until which the former secret is good; 0: it is not. */
-  readonly formerUntil: number;
+  readonly formers: readonly FormerSecret[];
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
@@ -115,11 +119,29 @@ export async function updateApiKey(
      WHERE id = ${uuid(id)}`);
 }
 
-/** @param overlap seconds for which the present secret stays good */
-export async function replaceSecret(tx: Transaction, id: string, hash: string, overlap: number): Promise<void> {
+/** Lists the former secrets that are good. */
+export async function formerSecretsOf(tx: Transaction, id: string): Promise<readonly FormerSecret[]> {
+  const [cells] = await tx.rows(sql`
+    SELECT ${FORMER_COLUMNS}
+      FROM "_auth_api_keys" k
+     WHERE k.id = ${uuid(id)}`);
+  return formersOf(namedCells(cells, ...FORMER_CELLS));
+}
+
+export interface Rotation {
+  /** The hash of the new secret. */
+  readonly hash: string;
+  /** Seconds for which the present secret stays good. */
+  readonly overlap: number;
+  /** The former secrets that stay good. */
+  readonly formers: readonly FormerSecret[];
+}
+
+export async function replaceSecret(tx: Transaction, id: string, { hash, overlap, formers }: Rotation): Promise<void> {
   await tx.run(sql`
     UPDATE "_auth_api_keys"
-       SET former_hash = secret_hash,
+       SET earlier_secrets = ${text(JSON.stringify(formers))},
+           former_hash = secret_hash,
            former_until = now() + ${seconds(overlap)},
            secret_hash = ${text(hash)}
      WHERE id = ${uuid(id)}`);
@@ -134,7 +156,8 @@ export async function pruneApiKeys(db: Queryable): Promise<void> {
   await db.run(raw(`DELETE FROM "_auth_api_keys" WHERE expires_at < now() - interval '30 days'`));
 }
 
-const STATE_CELLS = ['id', 'roles', 'publishable', 'bounds', 'hash', 'formerHash', 'formerUntil', 'expiresAt'] as const;
+const FORMER_CELLS = ['formerHash', 'formerUntil', 'earlier'] as const;
+const STATE_CELLS = ['id', 'roles', 'publishable', 'bounds', 'hash', ...FORMER_CELLS, 'expiresAt'] as const;
 
 /** Records the uses. A key that is unknown or has expired, or whose maker is disabled, has no state. */
 export async function apiKeyStatesOf(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, ApiKeyState>> {
@@ -150,9 +173,8 @@ export const unusedKeyState = async (db: Queryable, id: string): Promise<ApiKeyS
 
 async function seenKeys(db: Queryable, ids: readonly string[]) {
   const rows = await db.rows(sql`
-    SELECT k.id, k.roles, k.publishable, k.bounds, k.secret_hash, coalesce(k.former_hash, ''),
-           ${millisecondsOf(sql`k.former_until`, '0')}, ${millisecondsOf(sql`k.expires_at`, 'Infinity')},
-           k.created_by, ${isUseRecorded}
+    SELECT k.id, k.roles, k.publishable, k.bounds, k.secret_hash, ${FORMER_COLUMNS},
+           ${millisecondsOf(sql`k.expires_at`, 'Infinity')}, k.created_by, ${isUseRecorded}
       FROM "_auth_api_keys" k
       LEFT JOIN "users" u ON u.id = k.created_by
      WHERE k.id = ANY(${param('uuid[]', ids)})
@@ -178,11 +200,18 @@ async function recordUse(db: Queryable, ids: readonly string[]): Promise<void> {
 const millisecondsOf = (column: Sql, otherwise: '0' | 'Infinity'): Sql =>
   sql`coalesce(extract(epoch FROM ${column}) * 1000, ${text(otherwise)}::float8)`;
 
+/** Reads the row `k`. */
+const FORMER_COLUMNS = sql`
+           coalesce(k.former_hash, ''), ${millisecondsOf(sql`k.former_until`, '0')}, k.earlier_secrets`;
+
+/** Newest first. */
+function formersOf({ formerHash, formerUntil, earlier }: Readonly<Record<(typeof FORMER_CELLS)[number], string>>) {
+  const formers = [{ hash: formerHash, until: Number(formerUntil) }, ...(JSON.parse(earlier) as FormerSecret[])];
+  return formers.filter(({ until }) => until > Date.now());
+}
+
 function keyStateOf(cells: Cells, createdBy: string | undefined): ApiKeyState {
-  const { id, roles, publishable, bounds, hash, formerHash, formerUntil, expiresAt } = namedCells(
-    cells,
-    ...STATE_CELLS,
-  );
+  const { id, roles, publishable, bounds, hash, expiresAt, ...former } = namedCells(cells, ...STATE_CELLS);
   return {
     id,
     roles: readTextArray(roles),
@@ -190,8 +219,7 @@ function keyStateOf(cells: Cells, createdBy: string | undefined): ApiKeyState {
     ...(JSON.parse(bounds) as BoundsInput),
     createdBy,
     hash,
-    formerHash: formerHash === '' ? undefined : formerHash,
-    formerUntil: Number(formerUntil),
+    formers: formersOf(former),
     expiresAt: Number(expiresAt),
   };
 }

@@ -17,6 +17,7 @@ import {
   type ApiKeyEdit,
   countApiKeys,
   findApiKey,
+  formerSecretsOf,
   insertApiKey,
   listApiKeys,
   lockApiKey,
@@ -30,6 +31,8 @@ import { newKeyToken } from './key-token.ts';
 
 /** Keys that a user may have. */
 const MAX_KEYS = 100;
+/** Former secrets of a key that may be good at a time. */
+const MAX_FORMERS = 20;
 
 /** The user who asks. Undefined: the operator, at the command line. */
 export interface KeyActor {
@@ -105,12 +108,17 @@ export class ApiKeys {
     });
   }
 
-  /** @param overlap seconds for which the present secret stays good. Throws `not_found`, `forbidden` as for a new key. */
+  /**
+   * @param overlap seconds for which the present secret stays good; former ones keep their own time. Zero ends them all.
+   * Throws `not_found`, `too_many`, `forbidden` as for a new key.
+   */
   async rotate(id: string, overlap: number, actor?: KeyActor): Promise<IssuedKey> {
     if (actor !== undefined) await requireUsedFactor(this.#parts.db, actor.caller);
     const { token, hash } = newKeyToken(id);
     const data = await this.#change(id, actor, async (tx, key) => {
-      await replaceSecret(tx, id, hash, overlap);
+      const formers = overlap === 0 ? [] : await formerSecretsOf(tx, id);
+      if (formers.length >= MAX_FORMERS) throw tooManyFormers();
+      await replaceSecret(tx, id, { hash, overlap, formers });
       await this.#record(tx, 'api_key_rotated', key, actor);
     });
     return { data, secret: token };
@@ -184,4 +192,9 @@ async function requireRoom(tx: Transaction, owner: string): Promise<void> {
   await tx.rows(sql`SELECT 1 FROM "users" WHERE id = ${uuid(owner)} FOR NO KEY UPDATE`);
   if ((await countApiKeys(tx, owner)) < MAX_KEYS) return;
   throw new Problem('too_many', `you have ${MAX_KEYS} keys, the most that a user may have; revoke one first`);
+}
+
+function tooManyFormers(): Problem {
+  const detail = `${MAX_FORMERS} former secrets of this key are good still; rotate it without \`overlap\`, which ends them`;
+  return new Problem('too_many', detail);
 }

@@ -21,7 +21,7 @@ interface KnownKey {
   /** Milliseconds, before the key was read. */
   readonly at: number;
   /** Little more than what a request compares: a server may know thousands of keys. */
-  readonly state: Pick<ApiKeyState, 'createdBy' | 'hash' | 'formerHash' | 'formerUntil' | 'expiresAt'>;
+  readonly state: Pick<ApiKeyState, 'createdBy' | 'hash' | 'formers' | 'expiresAt'>;
   readonly caller: Caller;
 }
 
@@ -134,8 +134,8 @@ export class KeyCallers {
     const state = await this.#rows.of(id);
     const caller = state && callerOfState(state, this.#parts.schema, this.#common);
     if (state === undefined || caller === undefined) return undefined;
-    const { createdBy, hash, formerHash, formerUntil, expiresAt } = state;
-    const known = { at, state: { createdBy, hash, formerHash, formerUntil, expiresAt }, caller };
+    const { createdBy, hash, formers, expiresAt } = state;
+    const known = { at, state: { createdBy, hash, formers, expiresAt }, caller };
     // INVARIANT: `id` may be a slice of the token, which would keep the whole token in memory.
     if (changes === this.#changes) this.#known.set(state.id, known);
     return known;
@@ -183,7 +183,7 @@ function inForce(known: KnownKey | undefined): KnownKey {
 
 function callerBy(known: KnownKey | undefined, hash: string): Caller {
   const { state, caller } = inForce(known);
-  const isFormer = state.formerHash === hash && state.formerUntil > Date.now();
-  if (state.hash !== hash && !isFormer) throw invalidToken();
+  const isGood = state.hash === hash || state.formers.some((each) => each.hash === hash && each.until > Date.now());
+  if (!isGood) throw invalidToken();
   return caller;
 }

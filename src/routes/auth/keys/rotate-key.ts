@@ -13,12 +13,13 @@ export const rotateKey = route({
   door: 'user',
   id: 'rotate_key',
   summary: 'Give an API key a new secret',
-  description: 'The present secret stays good for `overlap` seconds, by default for none.',
+  description:
+    'The present secret stays good for `overlap` seconds, and former ones for theirs. Without an overlap, all of them end at once.',
   body: jsonBody({
     overlap: z.int(EXPECTED_SECONDS).min(0, EXPECTED_SECONDS).max(MOST_OVERLAP, EXPECTED_SECONDS).optional(),
   }),
   answers: { 200: issuedKey('The key, and its new secret.') },
-  problems: ['not_found'],
+  problems: ['not_found', 'too_many'],
   async handle(ctx, app, { overlap = 0 }) {
     sendSecret(ctx, await app.auth.apiKeys.rotate(idInPath(ctx), overlap, keyActorOf(ctx)));
   },
