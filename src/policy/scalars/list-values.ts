@@ -13,11 +13,16 @@ function elementText(element: Scalar): string {
 
 export const listText = (elements: readonly Scalar[]): string => `{${elements.map(elementText).join(',')}}`;
 
-/** The texts of the elements of an array as PostgreSQL prints it; NULL is left out, and so are inner braces. */
+/**
+ * The texts of the elements of an array as PostgreSQL prints it; NULL is left out, and so are inner braces. Throws
+ * RangeError for another text, as a history has it from before a change of type.
+ */
 export function arrayTexts(array: string): readonly string[] {
   const texts: string[] = [];
   // Other lower bounds than 1 come before the braces: `[0:1]={a,b}`.
-  for (let i = array.indexOf('{'); i < array.length; i++) {
+  const start = array.indexOf('{');
+  if (start < 0 || !array.endsWith('}')) throw notAnArray();
+  for (let i = start; i < array.length; i++) {
     const char = array[i]!;
     if (char === '{' || char === '}' || char === ',') continue;
     if (char === '"') {
@@ -37,9 +42,14 @@ export function arrayTexts(array: string): readonly string[] {
 
 function endOfQuoted(array: string, from: number): number {
   let end = from;
-  while (array[end] !== '"') end += array[end] === '\\' ? 2 : 1;
+  while (array[end] !== '"') {
+    if (end >= array.length) throw notAnArray();
+    end += array[end] === '\\' ? 2 : 1;
+  }
   return end;
 }
+
+const notAnArray = (): RangeError => new RangeError('expected the text of an array');
 
 function elementsIn(list: string): readonly Scalar[] {
   if (list === '{}') return [];

@@ -1,7 +1,7 @@
 /** The history of a record shows who changed it and how, of each state no more than the reader may see of it. */
 import { beforeAll, expect, test } from 'vitest';
 import { pruneHistory } from '../../../src/records/history.ts';
-import { ident, raw, type Sql, sql, uuid } from '../../../src/sql.ts';
+import { ident, param, raw, type Sql, sql, uuid } from '../../../src/sql.ts';
 import { TENANT } from '../../support/cluster/distributed-schema.ts';
 import { describeOnOne, describeRoutes, type User } from '../../support/service.ts';
 
@@ -247,6 +247,19 @@ describeRoutes(
       const images = `before = before || '{"score": "1,\\"x\\":1"}', after = after || '{"done": "true"}'`;
       await service.app.db.run(sql`UPDATE ${entriesTable()} SET ${raw(images)} WHERE ${changesOf(id)}`);
       expect(await past(id)).toMatchObject({ data: [{ action: 'create', after: { title: 'typed' } }] });
+    });
+
+    test('a text that no field could have printed is hidden, whatever its type', async () => {
+      const id = await make({ text: 'here' }, ann, 'kinds');
+      for (const text of ['["x"]', '', '{', '{"a', '{"a\\\\', 'x{', '[0:1]', '(', '\\\\x', '1,', '"']) {
+        const { table } = service.app.schema.collections.get('kinds')!.history!;
+        const others = sql`key NOT IN ('id', 'created_at', 'updated_at')`;
+        await service.app.db.run(sql`
+          UPDATE ${ident(table ?? 'bylaw_history')} AS h
+             SET after = h.after || (SELECT jsonb_object_agg(key, ${param('text', text)}) FROM jsonb_each(h.after) WHERE ${others})
+           WHERE h.record = ${uuid(id)}::text${table === undefined ? raw('') : OF_TENANT}`);
+        expect((await ann.client.get(`/api/kinds/${id}/history`)).body.data).toEqual([]);
+      }
     });
 
     test('a rule that reads a field does not hold for a state from before the field', async () => {
