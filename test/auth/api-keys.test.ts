@@ -1,5 +1,7 @@
 // @module-tag long
 /** API keys over their life: who makes them, what they open, and what ends them. */
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw, sql, uuid } from '../../src/sql.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
@@ -483,6 +485,27 @@ describeOnBoth(
         expect(codeOf(await client.post('/api/books', { data: { title: 'x' } }))).toBe('403 forbidden');
         expect(codeOf(await client.get('/api/auth/me'))).toBe('403 forbidden');
         expect(codeOf(await client.post('/api/auth/logout'))).toBe('403 forbidden');
+      });
+
+      test('visitors of other networks have idempotency keys of their own', async () => {
+        const { secret } = await newApiKey(service, admin.client, { publishable: true, roles: undefined });
+        const wish = async (localAddress: string, text: string): Promise<number> => {
+          const asked = request(`${service.url}/api/wishes`, {
+            method: 'POST',
+            localAddress,
+            headers: {
+              Authorization: `Bearer ${secret}`,
+              'Content-Type': 'application/json',
+              'Idempotency-Key': 'wish-1',
+            },
+          });
+          asked.end(JSON.stringify({ data: { text } }));
+          const [answer] = await once(asked, 'response');
+          answer.resume();
+          return answer.statusCode;
+        };
+        const statuses = [await wish('127.0.0.1', 'a'), await wish('127.0.0.2', 'b'), await wish('127.0.0.1', 'b')];
+        expect(statuses).toEqual([201, 201, 422]);
       });
 
       test('a browser lets its page ask and read, and no other page', async () => {

@@ -8,6 +8,7 @@ import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, describeRoutesOnOne, type User } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const read = (file: string): string => readFileSync(join(import.meta.dirname, file), 'utf8');
 const SCHEMA = read('field-rules.yaml') + read('capabilities.yaml');
@@ -265,6 +266,18 @@ describeRoutesOnOne(
         expect((await hr.client.get(`/api/vault/${secret.id}`)).body.data.code).toBe('PIN-4711');
         const metrics = (await service.anonymous.get('/metrics')).text;
         expect(metrics).toMatch(/^bylaw_dry_run_conflicts_total\{collection="vault"\} 5$/m);
+      });
+
+      test('a hidden period is not told, and each try is counted', async () => {
+        const period = { doctor: 'd', starts_at: '2027-01-01T10:00:00Z', ends_at: '2027-01-01T11:00:00Z' };
+        await make('visits', period, hr);
+        const create = { action: 'create', data: { ...period, starts_at: '2027-01-01T10:59:00Z' } };
+        expect(await told('visits', create)).toEqual({ allowed: true });
+        expect(await told('visits', create, hr)).toMatchObject({ allowed: true });
+        expect(outcomeOf(await ann.client.post('/api/visits', { data: create.data }))[0]).toBe(409);
+        await until('both tries are counted', async () =>
+          (await service.anonymous.get('/metrics')).text.includes('conflicts_total{collection="visits"} 2\n'),
+        );
       });
 
       test('users are not created, files are asked about without bytes', async () => {

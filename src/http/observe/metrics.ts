@@ -49,7 +49,7 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
   });
   const taken = new Counter({
     name: 'bylaw_dry_run_conflicts_total',
-    help: 'Dry runs that tried a unique value that another record has.',
+    help: 'Dry runs that tried a unique value, or a period, that another record has.',
     labelNames: ['collection'],
     registers: [registry],
   });

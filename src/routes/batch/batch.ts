@@ -10,7 +10,13 @@ import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { roomForAnswer } from '../../unread-answers.ts';
 import { type Body, route } from '../define-route.ts';
-import { idempotencyKeyOf, idempotencyParameter, onceUnderKey, rereadRecord } from '../records/idempotent.ts';
+import {
+  idempotencyKeyOf,
+  idempotencyParameter,
+  keyOwnerOf,
+  onceUnderKey,
+  rereadRecord,
+} from '../records/idempotent.ts';
 import { type Answer, sendAnswer } from '../records/request.ts';
 import { type BatchResult, OperationRunner, resultText } from './operation-runner.ts';
 import { type BatchOperation, readOperations } from './operations.ts';
@@ -48,9 +54,9 @@ export const batchRecords = route({
   ],
   async handle(ctx, app, operations) {
     const key = idempotencyKeyOf(ctx);
-    const { principal, kind } = callerOf(ctx);
+    const caller = callerOf(ctx);
     const claim =
-      key === undefined ? undefined : { principal, kind, path: ctx.path, key, bodyHash: ctx.state.bodyHash };
+      key === undefined ? undefined : { ...keyOwnerOf(ctx, caller), path: ctx.path, key, bodyHash: ctx.state.bodyHash };
     const inBatch = <T>(work: (batch: Batch) => Promise<T>): Promise<T> =>
       afterLostRaces(operations, () => app.records.batch(wanted, work));
     const run = (batch: Batch) =>
@@ -64,7 +70,7 @@ export const batchRecords = route({
     const answer =
       claim === undefined
         ? await inBatch(async (batch) => batchAnswer((await run(batch)).map(({ text }) => text))).finally(() =>
-            app.db.noteWrite(principal),
+            app.db.noteWrite(caller.principal),
           )
         : await onceUnderKey(ctx, app, {
             key: claim,

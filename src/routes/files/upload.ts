@@ -22,7 +22,7 @@ import { newRecordId } from '../../record-id.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Relation } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
-import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from '../records/idempotent.ts';
+import { createUnderKey, idempotencyKeyOf, idempotencyParameter, keyOwnerOf } from '../records/idempotent.ts';
 import { expandOf } from '../records/query/query-string.ts';
 import { answerCreated, sendAnswer } from '../records/request.ts';
 import { drain } from './drain.ts';
@@ -102,7 +102,7 @@ async function checkedForm(ctx: Context, app: App): Promise<Form> {
 async function upload(ctx: Context, app: App, { key, relations, boundary, quota }: Form): Promise<void> {
   const { uploads } = app.schema;
   const admission = admissionOf(ctx);
-  const { principal, kind } = admission.caller;
+  const { principal } = admission.caller;
   const id = newRecordId();
   const incoming = await app.files.storage.incoming(id);
   const published = { done: false };
@@ -123,7 +123,7 @@ async function upload(ctx: Context, app: App, { key, relations, boundary, quota 
       key === undefined
         ? answerCreated(path, collection, await app.db.transaction(create).finally(() => app.db.noteWrite(principal)))
         : await createUnderKey(ctx, app, {
-            key: { principal, kind, path, key, bodyHash: uploadHash(received) },
+            key: { ...keyOwnerOf(ctx, admission.caller), path, key, bodyHash: uploadHash(received) },
             collection,
             relations,
             create,

@@ -9,7 +9,7 @@ import {
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
-import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from './idempotent.ts';
+import { createUnderKey, idempotencyKeyOf, idempotencyParameter, keyOwnerOf } from './idempotent.ts';
 import { expandOf } from './query/query-string.ts';
 import { answerCreated, recordBody, sendAnswer } from './request.ts';
 
@@ -42,8 +42,7 @@ export const createRecord = route({
     const access = admission.access(data);
     const create = (tx?: Transaction) => app.records.create(access, { data, relations, tx });
     if (key === undefined) return await sendAnswer(ctx, answerCreated(path, admission.collection, await create()));
-    const { principal, kind } = admission.caller;
-    const asked = { principal, kind, path, key, bodyHash: ctx.state.bodyHash };
+    const asked = { ...keyOwnerOf(ctx, admission.caller), path, key, bodyHash: ctx.state.bodyHash };
     const answer = await createUnderKey(ctx, app, { key: asked, collection: admission.collection, relations, create });
     await sendAnswer(ctx, answer);
   },

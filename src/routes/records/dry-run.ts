@@ -32,7 +32,7 @@ export const dryRunWrite = route({
     const found = await refusalOfRun(app, { collection, operation }, (batch) =>
       new OperationRunner(ctx, app, batch).run(operation),
     );
-    const isTaken = found?.code === 'unique_violation';
+    const isTaken = isOfTakenValue(found);
     if (isTaken) app.metrics.countTaken(collection.name);
     const refused = isTaken && !(await isTakenVisibly(ctx, app, { collection, operation }, found)) ? undefined : found;
     ctx.set('Cache-Control', 'no-store');
@@ -65,6 +65,11 @@ async function refusalOfRun(
   }
 }
 
+/** Another record has a value that must be unique, or a period that overlaps. */
+const isOfTakenValue = (found: Problem | undefined): found is Problem =>
+  found?.code === 'unique_violation' ||
+  (found?.code === 'conflict' && found.errors.some(({ pointer }) => pointer?.startsWith('/data/')));
+
 /**
  * False if the member has rules for reading that hide the taken value from the caller: a dry run leaves
  * no trace, so it must not tell hidden values to those who try them. The write itself does.
@@ -73,8 +78,12 @@ async function isTakenVisibly(
   ctx: Context,
   app: App,
   { collection, operation }: DryRun,
-  { errors }: Problem,
+  { code, errors }: Problem,
 ): Promise<boolean> {
+  if (code === 'conflict') {
+    const names = errors.map(({ pointer = '' }) => pointer.replace('/data/', ''));
+    return names.every((each) => collection.memberAccess.get(each)?.read === undefined);
+  }
   const name = errors[0]?.pointer?.replace('/data/', '') ?? '';
   const member = collection.fields.get(name) ?? collection.relations.get(name);
   if (member === undefined || !('column' in member) || operation.op === 'delete') return true;

@@ -1,9 +1,12 @@
 /** Writing once under an Idempotency-Key. Not a route. */
 import type { Context } from 'koa';
+import { v5 } from 'uuid';
+import type { Caller } from '../../auth/caller.ts';
+import { networkOf } from '../../auth/limits/network.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
-import { admitOf } from '../../http/gate.ts';
+import { admitOf, callerOf } from '../../http/gate.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import {
   type AnswerToKeep,
@@ -16,6 +19,12 @@ import type { WrittenAnswer } from '../../records/read.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
 import { type Answer, answerCreated, headerOf } from './request.ts';
+
+/** The owner of a key. The visitors of a publishable key are told apart by their networks: one must not get the answer of another. */
+export function keyOwnerOf(ctx: Context, caller: Caller): Pick<IdempotencyKey, 'principal' | 'kind'> {
+  const { principal, kind, isShared } = caller;
+  return isShared === true ? { principal: v5(networkOf(ctx.state.address), principal), kind } : { principal, kind };
+}
 
 /** A create under a key. */
 export interface KeyedCreate {
@@ -140,7 +149,7 @@ export async function onceUnderKey(ctx: Context, app: App, asked: KeyedWrite): P
     if (before === undefined) throw error;
   } finally {
     // Also after an error, and for a kept answer: another node may have committed it just now.
-    await app.db.noteWrite(key.principal);
+    await app.db.noteWrite(callerOf(ctx).principal);
   }
   const isReadable = before.isOutline !== true && (await mayReadAll(ctx, app, recordsIn(before)));
   return isReadable ? before : reread(before);

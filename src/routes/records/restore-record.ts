@@ -7,7 +7,7 @@ import { Problem } from '../../problem.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
-import { idempotencyKeyOf, idempotencyParameter, onceUnderKey } from './idempotent.ts';
+import { idempotencyKeyOf, idempotencyParameter, keyOwnerOf, onceUnderKey } from './idempotent.ts';
 import { type Answer, answerWritten, recordIdOf, sendAnswer } from './request.ts';
 
 export const restoreRecord = route({
@@ -35,11 +35,10 @@ export const restoreRecord = route({
       return restoredAs(ctx, app, { collection, id, tx });
     };
     if (key === undefined) return await sendAnswer(ctx, await restored());
-    const { principal, kind } = caller;
     const records = [{ collection: collection.name, id }];
     const answer = await onceUnderKey(ctx, app, {
       // The path alone says what to restore.
-      key: { principal, kind, path: ctx.path, key, bodyHash: '' },
+      key: { ...keyOwnerOf(ctx, caller), path: ctx.path, key, bodyHash: '' },
       write: (keep) =>
         app.records.transaction(async (tx) =>
           keep(tx, { answer: await restored(tx), outline: answerWritten(collection, { id }), records }),

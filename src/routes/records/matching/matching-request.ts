@@ -9,7 +9,7 @@ import type { MatchedWrites, MatchingWrite } from '../../../records/write/matchi
 import { keyKindOf } from '../../../schema/fields/index.ts';
 import { WRITE_LIMIT } from '../../../schema/model/list-parameters.ts';
 import type { Collection, Schema } from '../../../schema/model/model.ts';
-import { idempotencyKeyOf, onceUnderKey } from '../idempotent.ts';
+import { idempotencyKeyOf, keyOwnerOf, onceUnderKey } from '../idempotent.ts';
 import { QueryBody } from '../query/query-body.ts';
 import { QueryErrors } from '../query/query-errors.ts';
 import { type Answer, requireChange, sendAnswer } from '../request.ts';
@@ -58,9 +58,8 @@ export async function answerMatching(ctx: Context, app: App, body: unknown): Pro
   if (key === undefined) {
     return sendAnswer(ctx, await app.records.matching(write, async (outcome) => answerOf(outcome, collection)));
   }
-  const { principal, kind } = caller;
   const answer = await onceUnderKey(ctx, app, {
-    key: { principal, kind, path: ctx.path, key, bodyHash: ctx.state.bodyHash },
+    key: { ...keyOwnerOf(ctx, caller), path: ctx.path, key, bodyHash: ctx.state.bodyHash },
     write: (keep) => app.records.matching(write, (outcome, { tx }) => keep(tx, toKeep(answerOf(outcome, collection)))),
     // The answer has counts alone.
     recordsIn: () => [],
