@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/contract.ts';
 import { inRounds } from '../in-rounds.ts';
+import { asCaller, SERVICE } from '../queued-caller.ts';
 import type { Webhook } from '../schema/model/model.ts';
 import type { Poster, PostResult } from './posting.ts';
 import { signedHeaders } from './signature.ts';
@@ -46,7 +47,7 @@ export class EventSending {
   #failures = 0;
   /** No post begins before, by the clock of the process. */
   #pausedUntil = 0;
-  readonly #send = inRounds(() => this.#sendDue());
+  readonly #send = inRounds(() => asCaller(SERVICE, () => this.#sendDue()));
 
   constructor(parts: SendingParts) {
     this.#parts = parts;

@@ -7,6 +7,7 @@ import { ChangeLog } from '../changes/change-log.ts';
 import { FeedRules, loggedShapesOf } from '../changes/logged-schema.ts';
 import type { Database } from '../database/contract.ts';
 import { inRounds } from '../in-rounds.ts';
+import { asCaller, SERVICE } from '../queued-caller.ts';
 import { type AccessContext, Store } from '../records/access-context.ts';
 import type { Schema, Webhook } from '../schema/model/model.ts';
 import { EventFiling, type Filed } from './event-filing.ts';
@@ -63,7 +64,7 @@ export class Webhooks {
   #gathering: NodeJS.Timeout | undefined;
   #isClosed = false;
   /** Files what the log has now. */
-  readonly look = inRounds(() => this.#fileAll());
+  readonly look = inRounds(() => asCaller(SERVICE, () => this.#fileAll()));
 
   /** The schema has webhooks. */
   constructor(parts: WebhookParts) {

@@ -117,15 +117,17 @@ export class Administration {
 
   /** Throws `validation_failed`, `email_taken`. */
   async addUser({ email, password, roles, isVerified = true }: AddedUser, by?: Administrator): Promise<User> {
-    const { users, passwords } = this.#parts;
+    const { db, users, passwords } = this.#parts;
     this.#checkRoles(roles);
     checkEmail(email);
     if (password !== undefined) checkNewPassword(password, email, '/password');
     const passwordHash = password === undefined ? undefined : await passwords.hash(password);
     const user = { email, emailVerified: isVerified, roles: [...new Set(roles)], passwordHash };
-    return users.insert(user, (tx, userId) =>
+    const made = await users.insert(user, (tx, userId) =>
       recordAudit(tx, { event: 'user_added', userId, detail: { roles }, ...actorOfAdministrator(by) }),
     );
+    if (by !== undefined) await db.noteWrite(by.caller.principal);
+    return made;
   }
 
   /** Throws `not_found`, `validation_failed`. */
