@@ -9,6 +9,7 @@ import { testToolsOf } from '../../src/cli/test.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { raw } from '../../src/sql.ts';
+import type { Ask } from '../../src/workbench/decided-by-sql.ts';
 import { proveStatements } from '../../src/workbench/prove/decide-statements.ts';
 import { proofDocument } from '../../src/workbench/prove/prove-document.ts';
 import { readTests } from '../../src/workbench/test/read-tests.ts';
@@ -95,6 +96,23 @@ const REFUTED = [
   `always: 'editor can restore carts'`,
 ];
 
+/** Statements about records that a schema with these collections can hold. */
+const OF_STORED_RECORDS: readonly (readonly [verdict: string, statement: string, collections: string])[] = [
+  [
+    'refuted',
+    'anyone can read docs where @record.a != @record.b',
+    `
+  teams: { relations: { members: { kind: has_many, collection: members, via: team } } }
+  members:
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      user: { kind: belongs_to, collection: users, required: true, unique: within_team }
+  docs:
+    relations: { a: { kind: belongs_to, collection: teams }, b: { kind: belongs_to, collection: teams } }
+    access: { read: 'any(@record.a.members as m, m.user = @request.auth.id) and any(@record.b.members as m, m.user = @request.auth.id)' }`,
+  ],
+];
+
 const statementsOf = (prove: readonly string[]) => {
   const { schema, issues } = parseSchema(schemaWith(prove));
   if (schema === undefined) throw new Error(JSON.stringify(issues, null, 1));
@@ -131,6 +149,17 @@ describe('statements', () => {
     // The team of the caller reads the record, which no list shows them.
     expect([...results[6]!.counterexample!.rows.keys()]).toContain('memberships');
   });
+
+  it.each(OF_STORED_RECORDS)(
+    'decides over records that tables can hold (%s): never %s',
+    async (verdict, text, more) => {
+      const { schema, issues } = parseSchema(`collections:${more}\nprove: [{ never: '${text}' }]\n`);
+      expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+      const ask: Ask = async (statement) => (await db.rows(statement)) as never;
+      const [result] = await proveStatements(schema!, { budget: 5_000, ask });
+      expect(result!.verdict).toBe(verdict);
+    },
+  );
 
   it('the JSON of a counterexample has a test that passes on the rules as they are', async () => {
     const schema = statementsOf(REFUTED);

@@ -50,8 +50,7 @@ export class Filler {
 
   /** Undefined: every value is taken. */
   value(collection: string, field: CatalogField): Scalar | undefined {
-    const isUnique = field.unique || field.uniqueWithin !== undefined || field.uniqueKey !== undefined;
-    if (!isUnique) return leastValue(field);
+    if (!field.unique && !isUniqueWithin(field)) return leastValue(field);
     const values = leastValues(field, this.#taken.size + 2);
     const found = values.find((value) => !this.isTaken(collection, field.name, value));
     if (found !== undefined) this.take(collection, field.name, found);
@@ -63,7 +62,7 @@ export class Filler {
    * required references.
    */
   reference(collection: string, relation: CatalogBelongsTo, around: readonly Row[] = []): Scalar {
-    const isExclusive = isExclusiveIn(this.#catalog, collection, relation);
+    const isExclusive = isExclusiveIn(this.#catalog, collection, relation) || isUniqueWithin(relation);
     const isFree = (row: Row): boolean => !isExclusive || !this.isTaken(collection, relation.name, row.id);
     const all = this.#rows.get(relation.collection)!;
     // A row that refers to a record of the search would be an element of its relations.
@@ -102,6 +101,10 @@ export class Filler {
         row[relation.name] = relation.required ? this.reference(name, relation, around) : null;
   }
 }
+
+/** Some records differ in the value. Fillers do in all. */
+const isUniqueWithin = ({ uniqueWithin, uniqueKey }: Pick<CatalogField, 'uniqueWithin' | 'uniqueKey'>): boolean =>
+  uniqueWithin !== undefined || uniqueKey !== undefined;
 
 const knownFillers = new WeakMap<CatalogField, Scalar | undefined>();
 

@@ -429,13 +429,13 @@ function knownValue(term: Term): unknown {
   return root.row === undefined ? (root.value ?? root) : rowRoot(root.row);
 }
 
-/** A belongs_to that is unique by itself, or as the `via` of a has_one. */
+/** A belongs_to that is unique in the whole collection by itself, or as the `via` of a has_one. */
 export function isExclusiveIn(
   { collections }: Catalog,
   collection: string,
   relation: CatalogBelongsTo & { readonly unique?: boolean },
 ): boolean {
-  if (relation.unique === true || relation.uniqueWithin !== undefined) return true;
+  if (relation.unique === true) return true;
   const others = [...collections.get(relation.collection)!.relations.values()];
   return others.some((each) => each.kind === 'has_one' && each.collection === collection && each.via === relation.name);
 }
