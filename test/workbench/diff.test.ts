@@ -467,6 +467,36 @@ collections:
     expect(smallestWorld(world, { allowedBy: [rule], deniedBy: [] }, { catalog }).rows.get('users')).toEqual([ada]);
   });
 
+  const parsedDocs = ({ field = 'd: date', head = '', access = 'read: true' }) => {
+    const { schema, issues } = parseSchema(`${head}\ncollections: { docs: { fields: { ${field} }, access: { ${access} } } }`);
+    if (schema === undefined) throw new Error(JSON.stringify(issues));
+    return schema;
+  };
+  const differenceOf = (old: Schema, changed: Schema) =>
+    compareSchemas(old, changed, { budget: 10_000, ask: async (statement) => (await db.rows(statement)) as never });
+
+  const enumOf = (value: string) => `st: { type: string, required: true, enum: [draft, published], default: ${value} }`;
+  const OMITTED = `create: '@request.data.st is null and @record.st = "published"'`;
+  const DAY = `read: '@record.d = @today'`;
+  const PART = `read: '@record.j.k > 1'`;
+  it.each([
+    ['the type of a part of json', { field: 'j: { type: json, paths: { k: int } }', access: PART }, { field: 'j: { type: json, paths: { k: float } }', access: PART }, { 'docs read': 'unknown' }],
+    ['a renamed field with a part', { field: 'i: { type: json, paths: { k: int } }', access: PART.replace('j.k', 'i.k') }, { field: 'j: { type: json, was: i, paths: { k: int } }', access: PART }, {}],
+    ['the default of a member that the body leaves out', { field: enumOf('draft'), access: OMITTED }, { field: enumOf('published'), access: OMITTED }, { 'docs create': 'unknown' }],
+    ['the time zone of `@today`', { access: DAY }, { access: DAY, head: 'timezone: Asia/Tokyo' }, { 'docs read': 'unknown' }],
+    ['the time zone of no rule', {}, { head: 'timezone: Asia/Tokyo' }, {}],
+    ['the scale of a decimal', { field: 'd: { type: decimal, precision: 6, scale: 1 }', access: `read: '@record.d > 1'` }, { field: 'd: { type: decimal, precision: 6, scale: 0 }', access: `read: '@record.d >= 2'` }, { 'docs read': 'narrower' }],
+  ] as const)('does not take rules for the same that differ by %s', async (_, old, changed, expected) => {
+    expect(verdicts(await differenceOf(parsedDocs(old), parsedDocs(changed)))).toEqual(expected);
+  });
+
+  it('lists changes of registration and of the time zone', async () => {
+    const closed = parsedDocs({ head: 'register: { open: false }' });
+    const opened = await differenceOf(closed, parsedDocs({ head: 'timezone: Asia/Tokyo' }));
+    expect(opened.settings).toEqual(['registration is open', 'the time zone is Asia/Tokyo']);
+    expect(failsOn(opened, 'any')).toBe(true);
+  });
+
   it('follows a collection that was renamed', async () => {
     expect(verdicts(await compared({ name: 'papers', remove: 'editor' }))).toEqual({ 'papers delete': 'wider' });
   });

@@ -46,7 +46,7 @@ export interface RuleChange {
   readonly callers: Readonly<Record<string, CallerChange>>;
 }
 export interface SchemaDifference {
-  /** Changes of roles, registration, checks and messages, in words. */
+  /** Changes of roles, registration, the time zone, checks and messages, in words. */
   readonly settings: readonly string[];
   readonly changes: readonly RuleChange[];
   /** A guest gains or loses something, though the new schema admits none. */

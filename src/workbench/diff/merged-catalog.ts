@@ -5,6 +5,7 @@ import { CALLER } from '../../policy/check/resolve.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type {
   Catalog,
+  CatalogBelongsTo,
   CatalogCollection,
   CatalogField,
   CatalogRelation,
@@ -26,11 +27,18 @@ interface Renames {
   readonly members: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
+/** As `collection.member`, or `collection.member.path` for a part of json. */
+interface ChangedMembers {
+  /** Members whose type or target is another in the new schema. */
+  readonly members: Set<string>;
+  /** Members that get another value in the new schema if a body leaves them out. */
+  readonly defaults: Set<string>;
+}
+
 export class MergedCatalog {
   readonly catalog: Catalog;
   readonly #renames: Renames;
-  /** Members whose type or target is another in the new schema, as `collection.member`. */
-  readonly #changed = new Set<string>();
+  readonly #changed: ChangedMembers = { members: new Set(), defaults: new Set() };
 
   constructor(old: Schema, changed: Schema) {
     this.#renames = renamesOf(old, changed);
@@ -59,10 +67,18 @@ export class MergedCatalog {
       const own = this.memberOf(old.name, field.name);
       const other = found.fields.get(own);
       if (other === undefined && !found.relations.has(own)) found.fields.set(own, { ...field, name: own });
-      else if (other === undefined || other.type !== field.type) this.#changed.add(`${name}.${own}`);
-      else found.fields.set(own, widerField(field, other));
+      else if (other === undefined || other.type !== field.type) this.#changed.members.add(`${name}.${own}`);
+      else this.#merge(found, field, other);
     }
     for (const relation of old.relations.values()) this.#addRelation(found, old.name, relation);
+  }
+
+  #merge({ name, fields }: Mutable, old: CatalogField, changed: CatalogField): void {
+    const place = `${name}.${changed.name}`;
+    fields.set(changed.name, widerField(old, changed));
+    for (const [path, { type }] of old.paths ?? [])
+      if (changed.paths?.get(path)?.type !== type) this.#changed.members.add(`${place}.${path}`);
+    if (defaultText(old) !== defaultText(changed)) this.#changed.defaults.add(place);
   }
 
   #addRelation(found: Mutable, from: string, relation: CatalogRelation): void {
@@ -72,12 +88,18 @@ export class MergedCatalog {
     if ('via' in moved) Object.assign(moved, { via: this.memberOf(relation.collection, moved.via) });
     const other = found.relations.get(own);
     if (other === undefined && !found.fields.has(own)) found.relations.set(own, moved);
-    else if (other?.kind !== moved.kind || other.collection !== target) this.#changed.add(`${found.name}.${own}`);
-    else if (other.kind === 'belongs_to' && moved.kind === 'belongs_to')
-      found.relations.set(own, { ...other, required: other.required && moved.required });
+    else if (other?.kind !== moved.kind || other.collection !== target)
+      this.#changed.members.add(`${found.name}.${own}`);
+    else if (other.kind === 'belongs_to' && moved.kind === 'belongs_to') {
+      found.relations.set(own, widerReference(moved, other));
+      if (defaultText(moved) !== defaultText(other)) this.#changed.defaults.add(`${found.name}.${own}`);
+    }
   }
 
-  /** The policy over the merged catalog, or over the deleted records of it. Undefined: it reads a member that the schemas declare differently. */
+  /**
+   * The policy over the merged catalog, or over the deleted records of it. Undefined: it reads a member that the schemas declare
+   * differently, or the local time of another time zone than that of the new schema.
+   */
   policy(policy: Policy, { catalog, action, collection }: RulesPlace, isOld: boolean): Policy | undefined {
     const renames = isOld ? this.#renames : NO_RENAMES;
     const moved = new Moving(catalog, { renames, changed: this.#changed, collection });
@@ -111,11 +133,21 @@ function renamesOf(old: Schema, changed: Schema): Renames {
   return { collections, members };
 }
 
+/** The default of a field or belongs_to: the members of schemas have it, those of other catalogs do not. */
+const defaultText = (member: object): string | undefined =>
+  JSON.stringify((member as { readonly default?: unknown }).default);
+
+/** References of either relation. */
+function widerReference(a: CatalogBelongsTo, b: CatalogBelongsTo): CatalogBelongsTo {
+  const isUnique = (relation: CatalogBelongsTo & { readonly unique?: boolean }): boolean => relation.unique === true;
+  return { ...b, required: a.required && b.required, ...(isUnique(b) && { unique: isUnique(a) }) };
+}
+
 /** Values of either field. */
 function widerField(a: CatalogField, b: CatalogField): CatalogField {
   const both = <T>(x: T | undefined, y: T | undefined): T | undefined =>
     x === undefined || y === undefined ? undefined : x;
-  const { enum: names, min, max, ...rest } = b;
+  const { enum: names, min, max, scale, ...rest } = b;
   const isLess = (x: number | string, y: number | string): boolean =>
     typeof x === 'number' && typeof y === 'number' ? x < y : Number.isFinite(Number(x)) ? Number(x) < Number(y) : x < y;
   const least = both(a.min, min) !== undefined ? (isLess(a.min!, min!) ? a.min! : min!) : undefined;
@@ -126,6 +158,7 @@ function widerField(a: CatalogField, b: CatalogField): CatalogField {
     unique: a.unique && b.unique,
     search: a.search === true || b.search === true,
     ...(both(a.enum, names) && { enum: [...new Set([...a.enum!, ...names!])] }),
+    ...(both(a.scale, scale) !== undefined && { scale: Math.max(a.scale!, scale!) }),
     ...(least !== undefined && { min: least }),
     ...(most !== undefined && { max: most }),
   };
@@ -133,7 +166,7 @@ function widerField(a: CatalogField, b: CatalogField): CatalogField {
 
 interface MovedPlace {
   readonly renames: Renames;
-  readonly changed: ReadonlySet<string>;
+  readonly changed: ChangedMembers;
   readonly collection: string;
 }
 
@@ -144,7 +177,7 @@ const formerName = ({ collections }: Renames, name: string): string =>
 class Moving {
   readonly #catalog: Catalog;
   readonly #renames: Renames;
-  readonly #changed: ReadonlySet<string>;
+  readonly #changed: ChangedMembers;
   /** The collection of the rule, whose members a body has. */
   readonly #body: string;
   isLost = false;
@@ -161,12 +194,19 @@ class Moving {
     if (Array.isArray(node)) return node.map((each) => this.tree(each, within));
     if (typeof node !== 'object' || node === null) return node;
     const record = node as Readonly<Record<string, unknown>>;
+    this.#readClock(record);
     if (record.kind === 'column') return this.#column(node as ColumnOperand);
     if (record.kind === 'request' && (record.source === 'auth' || record.source === 'data'))
       return this.#request(record);
     const from = collectionOf(record) ?? within;
     const entries = Object.entries(record).map(([key, value]) => [key, this.#part(key, value, from)]);
     return Object.fromEntries(entries);
+  }
+
+  /** Days and hours of two time zones begin at different instants, which a search does not all try. */
+  #readClock({ kind, zone, name, detail }: Readonly<Record<string, unknown>>): void {
+    const read = kind === 'now' ? zone : kind === 'request' && String(name).startsWith('now.') ? detail : undefined;
+    if (read !== undefined && read !== this.#catalog.timezone) this.isLost = true;
   }
 
   #part(key: string, value: unknown, from: string): unknown {
@@ -181,7 +221,7 @@ class Moving {
 
   #member(collection: string, name: string): string {
     const own = this.#renames.members.get(collection)?.get(name) ?? name;
-    if (this.#changed.has(`${this.#collection(collection)}.${own}`)) this.isLost = true;
+    if (this.#changed.members.has(`${this.#collection(collection)}.${own}`)) this.isLost = true;
     return own;
   }
 
@@ -211,13 +251,19 @@ class Moving {
     const name = String(record.name);
     const from = record.source === 'auth' ? 'users' : this.#body;
     const own = CALLER.has(name) && from === 'users' ? name : this.#member(from, name);
+    // A search takes any value for the default of a member that a body leaves out.
+    if (record.source === 'data' && this.#changed.defaults.has(`${this.#collection(from)}.${own}`)) this.isLost = true;
     return { ...record, name: own, type: this.tree(record.type) };
   }
 
   #field(field: unknown, from: string): unknown {
-    const { name } = field as { readonly name: string };
-    const own = this.#member(from, name);
-    return this.#catalog.collections.get(this.#collection(from) as string)?.fields.get(own) ?? field;
+    const { name, part } = field as CatalogField;
+    const own = this.#member(from, part?.member ?? name);
+    const whole = this.#catalog.collections.get(this.#collection(from) as string)?.fields.get(own);
+    if (part === undefined) return whole ?? field;
+    const path = name.slice(part.member.length + 1);
+    this.#member(from, `${own}.${path}`);
+    return whole?.paths?.get(path) ?? field;
   }
 
   #elements(relation: ElementsRelation, from: string): unknown {

@@ -1,4 +1,4 @@
-/** Changes of roles and registration, and of checks and messages, in words. */
+/** Changes of roles, registration and the time zone, and of checks and messages, in words. */
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { MergedCatalog } from './merged-catalog.ts';
 
@@ -18,6 +18,9 @@ export function settingsChanges(old: Schema, changed: Schema, merged: MergedCata
     ...listChanges('a second factor is required for', [...old.secondFactorRoles], [...changed.secondFactorRoles]),
   );
   lines.push(...listChanges('registration gives', old.register.roles, changed.register.roles));
+  if (old.register.open !== changed.register.open)
+    lines.push(`registration is ${changed.register.open ? 'open' : 'no longer open'}`);
+  if (old.timezone !== changed.timezone) lines.push(`the time zone is ${changed.timezone}`);
   return [...lines, ...messageChanges(old, changed, merged)];
 }
 
