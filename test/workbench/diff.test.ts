@@ -490,6 +490,22 @@ collections:
     expect(verdicts(await differenceOf(parsedDocs(old), parsedDocs(changed)))).toEqual(expected);
   });
 
+  it('a field with rules of its own that only one schema has is added or removed', async () => {
+    const [without, guarded] = ['t: string', 't: string, pay: { type: int, access: { read: false, write: true } }'].map(
+      (field) => parsedDocs({ field }),
+    );
+    expect(verdicts(await differenceOf(without!, guarded!))).toEqual({
+      'docs read pay': 'added',
+      'docs write pay': 'added',
+    });
+    expect(verdicts(await differenceOf(guarded!, without!))).toEqual({
+      'docs read pay': 'removed',
+      'docs write pay': 'removed',
+    });
+    const renamed = parsedDocs({ field: 't: string, sum: { type: int, was: pay, access: { read: true, write: true } }' });
+    expect(verdicts(await differenceOf(guarded!, renamed))).toEqual({ 'docs read sum': 'wider' });
+  });
+
   it('lists changes of registration and of the time zone', async () => {
     const closed = parsedDocs({ head: 'register: { open: false }' });
     const opened = await differenceOf(closed, parsedDocs({ head: 'timezone: Asia/Tokyo' }));

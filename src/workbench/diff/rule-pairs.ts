@@ -65,18 +65,22 @@ function checkPairs(collection: string, [old, changed]: BothCollections): readon
   });
 }
 
+const hasMember = ({ fields, relations }: Collection, name: string): boolean => fields.has(name) || relations.has(name);
+
 function memberPairs(collection: string, [old, changed]: BothCollections, merged: MergedCatalog): readonly RulePair[] {
   if (old === undefined || changed === undefined) return [];
   const before = new Map([...old.memberAccess].map(([name, access]) => [merged.memberOf(old.name, name), access]));
+  const declared = new Set([...old.fields.keys(), ...old.relations.keys()].map((name) => merged.memberOf(old.name, name)));
   const members = [...new Set([...before.keys(), ...changed.memberAccess.keys()])];
   return members.flatMap((member) =>
     (['read', 'update'] as const).flatMap((action) => {
       const rules = [before.get(member)?.[action], changed.memberAccess.get(member)?.[action]] as const;
       if (rules[0] === undefined && rules[1] === undefined) return [];
+      const isDeclared = [declared.has(member), hasMember(changed, member)];
       const name = `${action === 'read' ? 'read' : 'write'} ${member}`;
       // Without rules of its own, the record's rules decide about the member.
       const open = [compilePolicy('true', { catalog: merged.catalog, collection, action })];
-      const [a, b] = rules.map((each) => ({ rules: each ?? open, violations: [] }));
+      const [a, b] = rules.map((each, i) => (isDeclared[i] ? { rules: each ?? open, violations: [] } : undefined));
       return [{ collection, name, action, isOfChecks: false, old: a, changed: b }];
     }),
   );
