@@ -43,5 +43,5 @@ function resultLines(results: readonly StatementResult[], schema: Schema): reado
   if (results.length === 0)
     return ['the schema has no statements; docs/testing-policies.md shows how to write them under `prove:`'];
   const isOfGuest = results.some(({ counterexample }) => counterexample?.isGuest === true);
-  return [...proofLines(results, schema.file), ...(isOfGuest && !schema.guests ? [GUEST_NOTE] : [])];
+  return [...proofLines(results, schema), ...(isOfGuest && !schema.guests ? [GUEST_NOTE] : [])];
 }

@@ -23,9 +23,11 @@ export type Ask = (statement: Sql) => Promise<readonly Readonly<Record<string, u
 /** The predicate and SQL, or the predicate and the solver, decide one world differently: a defect of bylaw. */
 export class ReplayDisagreement extends Error {
   readonly world: World;
-  constructor(world: World) {
+  readonly catalog: Catalog;
+  constructor(world: World, catalog: Catalog) {
     super(`SQL and the predicate decide ${world.action} on \`${world.collection}\` differently`);
     this.world = world;
+    this.catalog = catalog;
   }
 }
 

@@ -2,13 +2,13 @@
 import { uuidNumber } from '../policy/analyse/solve/domains.ts';
 import { policiesOf, type SolverQuestion } from '../policy/analyse/solve/solve.ts';
 import type { World } from '../policy/analyse/solve/world.ts';
-import { type CheckedOperand, type Row, STAMPS } from '../policy/types.ts';
+import { type Catalog, type CheckedOperand, type Row, STAMPS } from '../policy/types.ts';
 import { allOperandsOf, isOfInstant, memberName } from '../policy/visit.ts';
 import { type WorldDocument, worldDocument } from './world-document.ts';
 
 /** Every value, for reports of defects. */
-export function fullWorldLines(world: World): readonly string[] {
-  const document = worldDocument(world);
+export function fullWorldLines(world: World, catalog: Catalog): readonly string[] {
+  const document = worldDocument(world, catalog);
   return linesOf({ ...document, related: relatedRowsOf(document) }, { isSaid: () => true, inWords: (text) => text });
 }
 
@@ -16,10 +16,10 @@ export function fullWorldLines(world: World): readonly string[] {
 const UNSAID: readonly string[] = [...STAMPS, 'email', 'email_verified'];
 
 /** The values that the policies of a question may read, and those that the schema requires. */
-export function worldLines(world: World, asking: SolverQuestion): readonly string[] {
+export function worldLines(world: World, asking: SolverQuestion, catalog: Catalog): readonly string[] {
   const operands = policiesOf(asking).flatMap(({ checked }) => allOperandsOf(checked));
   const read = new Set(operands.flatMap(namesOfOperand));
-  const { request, ...document } = worldDocument(world);
+  const { request, ...document } = worldDocument(world, catalog);
   const caller = world.isGuest ? undefined : world.request.auth?.id;
   const related = relatedRowsOf(document).filter(([name, { id }]) => name !== 'users' || id !== caller);
   const names = worldNames(world, related);

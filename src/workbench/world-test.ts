@@ -1,9 +1,7 @@
 /** A world as a file of policy tests, with one test about it. */
 import type { World } from '../policy/analyse/solve/world.ts';
 import { GUEST } from '../policy/check/guests.ts';
-import { elementOf, scalarOf } from '../policy/scalar-types.ts';
-import { listElements } from '../policy/scalars/list-values.ts';
-import { type CatalogCollection, type CatalogField, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
+import { type CatalogCollection, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import { DELETED_AT } from '../schema/model/kept/soft-delete.ts';
 import type { Schema } from '../schema/model/model.ts';
@@ -12,6 +10,7 @@ import { PredicateJudge } from './test/predicate.ts';
 import { readTests } from './test/read-tests.ts';
 import { isMet } from './test/test-result.ts';
 import { TestWorld } from './test/test-world.ts';
+import { jsonValue } from './world-document.ts';
 
 export interface WorldQuestion {
   /** Given for the rule of a field. */
@@ -53,13 +52,6 @@ const CALLER_NAME = 'caller';
 
 const yamlLines = (key: string, value: object): readonly string[] =>
   Object.keys(value).length === 0 ? [] : [`    ${key}: ${JSON.stringify(value)}`];
-
-/** The solver has json and lists as their text. */
-function writtenValue({ type }: CatalogField, value: unknown): unknown {
-  if (typeof value !== 'string') return value ?? null;
-  if (elementOf(type) !== undefined) return listElements(value);
-  return scalarOf(type).sqlType === 'jsonb' ? JSON.parse(value) : value;
-}
 
 class WorldFile {
   readonly #world: World;
@@ -116,7 +108,7 @@ class WorldFile {
     const values = [...fields.values()].flatMap((field) => {
       const value = own(row, field.name);
       const isMissing = value === null || value === undefined;
-      return isMissing && field.required ? [] : [[field.name, writtenValue(field, value)] as const];
+      return isMissing && field.required ? [] : [[field.name, jsonValue(field, value)] as const];
     });
     const references = [...relations.values()].flatMap((relation) => {
       if (relation.kind === 'belongs_to') return [[relation.name, this.#named(own(row, relation.name))] as const];
@@ -179,7 +171,7 @@ class WorldFile {
     const values = [...fields.keys()].filter((name) => !STAMPS.includes(name) && isChanged(name));
     const references = [...relations.values()].filter(({ kind, name }) => kind === 'belongs_to' && isChanged(name));
     return Object.fromEntries([
-      ...values.map((name) => [name, writtenValue(fields.get(name)!, own(written, name))]),
+      ...values.map((name) => [name, jsonValue(fields.get(name)!, own(written, name))]),
       ...references.map(({ name }) => [name, this.#named(own(written, name))]),
       ...this.#partners(written),
     ]);

@@ -405,7 +405,7 @@ collections:
     expect(verdicts(difference)).toEqual({ 'notes read': 'wider' });
     const { changes } = diffDocument(difference, [old, changed]) as Json;
     const { record, test } = changes.find(({ verdict }: Json) => verdict === 'wider').wider;
-    expect(record).toMatchObject({ meta: '{}', words: '{}' });
+    expect(record).toMatchObject({ meta: {}, words: [] });
     expect(test).toContain('"meta":{},"words":[]');
   });
 
@@ -504,6 +504,25 @@ collections:
     });
     const renamed = parsedDocs({ field: 't: string, sum: { type: int, was: pay, access: { read: true, write: true } }' });
     expect(verdicts(await differenceOf(guarded!, renamed))).toEqual({ 'docs read sum': 'wider' });
+  });
+
+  it('examples have lists, json, points and bytes as records have them', async () => {
+    const field = 'l: { type: list, of: string }, j: { type: json, paths: { k: int } }, p: point, b: bytes';
+    const every =
+      '@record.l contains "a" and @record.j.k = 5 and within(@record.p, 52.1, 4.3, 5km) and @record.b = "aGk="';
+    const [old, changed] = ['false', `'${every}'`].map((rule) =>
+      parsedDocs({ field, access: `read: ${rule}, create: ${rule}` }),
+    );
+    const difference = await differenceOf(old!, changed!);
+    const { changes } = diffDocument(difference, [old!, changed!]) as Json;
+    const value = { l: ['a'], j: { k: 5 }, p: { lat: 52.1, lng: 4.3 }, b: 'aGk=' };
+    for (const action of ['read', 'create']) {
+      const { wider } = changes.find((change: Json) => change.action === action && change.collection === 'docs');
+      expect(wider.record).toMatchObject(value);
+      if (action === 'create') expect(wider.request.data).toEqual(value);
+      expect(wider.test).toContain('"p":{"lat":52.1,"lng":4.3}');
+    }
+    expect(diffLines(difference).join('\n')).toContain('"l":["a"],"j":{"k":5},"p":{"lat":52.1,"lng":4.3},"b":"aGk="');
   });
 
   it('lists changes of registration and of the time zone', async () => {

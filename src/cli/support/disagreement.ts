@@ -4,8 +4,8 @@ import { fullWorldLines } from '../../workbench/world-lines.ts';
 import type { Io } from './command.ts';
 
 /** → the exit code. */
-export function reportDisagreement(name: string, { message, world }: ReplayDisagreement, io: Io): number {
+export function reportDisagreement(name: string, { message, world, catalog }: ReplayDisagreement, io: Io): number {
   io.stderr.write(`bylaw ${name}: ${message}: a defect of bylaw; please report it with the schema and this:\n`);
-  io.stderr.write(`${fullWorldLines(world).join('\n')}\n`);
+  io.stderr.write(`${fullWorldLines(world, catalog).join('\n')}\n`);
   return 3;
 }

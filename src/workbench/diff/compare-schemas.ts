@@ -10,7 +10,7 @@ import {
 } from '../../policy/analyse/solve/solve.ts';
 import type { TriedCaller } from '../../policy/analyse/solve/standing.ts';
 import { decides, type World } from '../../policy/analyse/solve/world.ts';
-import type { Policy } from '../../policy/types.ts';
+import type { Catalog, Policy } from '../../policy/types.ts';
 import { askedPlace } from '../../schema/model/kept/soft-delete.ts';
 import type { Role, Schema } from '../../schema/model/model.ts';
 import { newlyPassing, type WriteRules } from '../compare-checks.ts';
@@ -29,6 +29,7 @@ export interface CallerChange {
 }
 export interface RuleExample {
   readonly world: World;
+  readonly catalog: Catalog;
   /** The question that the world answers. */
   readonly asking: SolverQuestion;
   /** The checks that the record fails: those of the old schema where it newly passes, of the new one where it newly fails. */
@@ -165,13 +166,14 @@ class PairDiff {
     const { allowedBy, deniedBy, alsoAllowedBy = [] } = asking;
     const lists = [allowedBy, ...alsoAllowedBy, deniedBy];
     const decisions = await decidedBySql(world, lists, { catalog, ask: this.#options.ask });
-    if (!decisions.every((isAllowed, i) => isAllowed === i < lists.length - 1)) throw new ReplayDisagreement(world);
+    if (!decisions.every((isAllowed, i) => isAllowed === i < lists.length - 1)) throw new ReplayDisagreement(world, catalog);
     const failed = this.#pair.isOfChecks
       ? from.named.filter(({ violation }) => decides([violation], world, catalog))
       : [];
     const isRefusedByCheck = failed.length > 0 && decides(changed.allowedBy, world, catalog);
     return {
       world,
+      catalog,
       asking,
       failedChecks: failed.map(({ check }) => check),
       answer: isWider ? 'yes' : isRefusedByCheck ? 422 : 'no',

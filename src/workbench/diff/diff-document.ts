@@ -38,7 +38,7 @@ export const diffDocument = ({ settings, changes }: SchemaDifference, schemas: B
  * alone decide nothing that a test sees.
  */
 function exampleDocument(
-  { world, answer, failedChecks }: RuleExample,
+  { world, catalog, answer, failedChecks }: RuleExample,
   { action }: ChangedAction,
   schemas: BothSchemas,
 ) {
@@ -48,7 +48,7 @@ function exampleDocument(
   const passing = isOfField ? undefined : passingTestOfWorld(world, changed, asked);
   const test = passing === undefined || isPassing(passing, old) ? null : passing;
   return {
-    ...worldDocument(world),
+    ...worldDocument(world, catalog),
     ...(failedChecks.length > 0 && { failed_checks: failedChecks }),
     test,
   };
@@ -76,8 +76,8 @@ const examplesOf = ({ wider, narrower }: RuleChange) => [
   ...(narrower ? [{ title: 'no longer allowed', lines: exampleLines(narrower, 'fails') }] : []),
 ];
 
-const exampleLines = ({ world, asking, failedChecks }: RuleExample, verb: string): readonly string[] => [
-  ...worldLines(world, asking),
+const exampleLines = ({ world, catalog, asking, failedChecks }: RuleExample, verb: string): readonly string[] => [
+  ...worldLines(world, asking, catalog),
   ...failedChecks.map((check) => `${verb.padEnd(8)} the check \`${check}\``),
 ];
 

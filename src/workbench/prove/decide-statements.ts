@@ -134,7 +134,7 @@ class StatementProof {
       const [isMet] = await decidedBySql(beforeWrite(policy, world), [[policy]], place);
       isSame &&= isMet === isTrue;
     }
-    if (!isSame) throw new ReplayDisagreement(world);
+    if (!isSame) throw new ReplayDisagreement(world, catalog);
   }
 }
 

@@ -25,7 +25,7 @@ function counterexampleDocument(refuted: RefutedStatement, world: World, schema:
   const isOneDecision = member === undefined && implied === undefined;
   const asked = { expected: kind === 'never' ? 'yes' : 'no', isRestore: action === 'restore' } as const;
   const test = isOneDecision ? passingTestOfWorld(world, schema, asked) : undefined;
-  return { action, ...worldDocument(world), test: test ?? null };
+  return { action, ...worldDocument(world, schema), test: test ?? null };
 }
 
 type RefutedStatement = Statement & Pick<StatementResult, 'action'>;
@@ -40,18 +40,18 @@ export const refutation = (result: StatementResult, file: string): string => {
   return `${statement} does not hold${reason}; \`bylaw prove\` prints a counterexample`;
 };
 
-export function proofLines(results: readonly StatementResult[], file: string): readonly string[] {
+export function proofLines(results: readonly StatementResult[], schema: Schema): readonly string[] {
   const lines = results.flatMap((result) => {
     const { statement, verdict, counterexample, action, asking } = result;
     if (verdict === 'proven') return [`proven   ${statementTitle(result)}`];
-    const place = `${file}:${statement.line}:${statement.column}`;
+    const place = `${schema.file}:${statement.line}:${statement.column}`;
     return [
       `${verdict.padEnd(8)} ${statementTitle(result)}`,
       `  at ${place}`,
       ...(statement.why === undefined ? [] : [`  why: ${statement.why}`]),
       ...(counterexample === undefined || asking === undefined
         ? [`  the time of --budget was not enough, or the rules read what the solver does not know`]
-        : [`  ${action}:`, ...worldLines(counterexample, asking).map((line) => `    ${line}`)]),
+        : [`  ${action}:`, ...worldLines(counterexample, asking, schema).map((line) => `    ${line}`)]),
     ];
   });
   const count = (wanted: StatementResult['verdict']): number =>
