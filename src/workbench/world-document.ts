@@ -46,6 +46,8 @@ const mapped = (row: Row, change: (key: string, value: unknown) => unknown): Row
 
 /** The solver has lists, json, points and bytes as the text of their columns. */
 export const jsonValue = (field: Pick<CatalogField, 'type'> | undefined, value: unknown): unknown =>
-  field === undefined || typeof value !== 'string' ? (value ?? null) : JSON.parse(FIELD_KINDS[field.type].toJson(value));
+  field === undefined || typeof value !== 'string'
+    ? (value ?? null)
+    : JSON.parse(FIELD_KINDS[field.type].toJson(value));
 
 const keyAndRoles = ({ id, roles }: Row) => ({ key: id, roles });

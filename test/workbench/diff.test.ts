@@ -468,7 +468,9 @@ collections:
   });
 
   const parsedDocs = ({ field = 'd: date', head = '', access = 'read: true' }) => {
-    const { schema, issues } = parseSchema(`${head}\ncollections: { docs: { fields: { ${field} }, access: { ${access} } } }`);
+    const { schema, issues } = parseSchema(
+      `${head}\ncollections: { docs: { fields: { ${field} }, access: { ${access} } } }`,
+    );
     if (schema === undefined) throw new Error(JSON.stringify(issues));
     return schema;
   };
@@ -480,12 +482,37 @@ collections:
   const DAY = `read: '@record.d = @today'`;
   const PART = `read: '@record.j.k > 1'`;
   it.each([
-    ['the type of a part of json', { field: 'j: { type: json, paths: { k: int } }', access: PART }, { field: 'j: { type: json, paths: { k: float } }', access: PART }, { 'docs read': 'unknown' }],
-    ['a renamed field with a part', { field: 'i: { type: json, paths: { k: int } }', access: PART.replace('j.k', 'i.k') }, { field: 'j: { type: json, was: i, paths: { k: int } }', access: PART }, {}],
-    ['the default of a member that the body leaves out', { field: enumOf('draft'), access: OMITTED }, { field: enumOf('published'), access: OMITTED }, { 'docs create': 'unknown' }],
-    ['the time zone of `@today`', { access: DAY }, { access: DAY, head: 'timezone: Asia/Tokyo' }, { 'docs read': 'unknown' }],
+    [
+      'the type of a part of json',
+      { field: 'j: { type: json, paths: { k: int } }', access: PART },
+      { field: 'j: { type: json, paths: { k: float } }', access: PART },
+      { 'docs read': 'unknown' },
+    ],
+    [
+      'a renamed field with a part',
+      { field: 'i: { type: json, paths: { k: int } }', access: PART.replace('j.k', 'i.k') },
+      { field: 'j: { type: json, was: i, paths: { k: int } }', access: PART },
+      {},
+    ],
+    [
+      'the default of a member that the body leaves out',
+      { field: enumOf('draft'), access: OMITTED },
+      { field: enumOf('published'), access: OMITTED },
+      { 'docs create': 'unknown' },
+    ],
+    [
+      'the time zone of `@today`',
+      { access: DAY },
+      { access: DAY, head: 'timezone: Asia/Tokyo' },
+      { 'docs read': 'unknown' },
+    ],
     ['the time zone of no rule', {}, { head: 'timezone: Asia/Tokyo' }, {}],
-    ['the scale of a decimal', { field: 'd: { type: decimal, precision: 6, scale: 1 }', access: `read: '@record.d > 1'` }, { field: 'd: { type: decimal, precision: 6, scale: 0 }', access: `read: '@record.d >= 2'` }, { 'docs read': 'narrower' }],
+    [
+      'the scale of a decimal',
+      { field: 'd: { type: decimal, precision: 6, scale: 1 }', access: `read: '@record.d > 1'` },
+      { field: 'd: { type: decimal, precision: 6, scale: 0 }', access: `read: '@record.d >= 2'` },
+      { 'docs read': 'narrower' },
+    ],
   ] as const)('does not take rules for the same that differ by %s', async (_, old, changed, expected) => {
     expect(verdicts(await differenceOf(parsedDocs(old), parsedDocs(changed)))).toEqual(expected);
   });
@@ -502,7 +529,9 @@ collections:
       'docs read pay': 'removed',
       'docs write pay': 'removed',
     });
-    const renamed = parsedDocs({ field: 't: string, sum: { type: int, was: pay, access: { read: true, write: true } }' });
+    const renamed = parsedDocs({
+      field: 't: string, sum: { type: int, was: pay, access: { read: true, write: true } }',
+    });
     expect(verdicts(await differenceOf(guarded!, renamed))).toEqual({ 'docs read sum': 'wider' });
   });
 

@@ -111,6 +111,41 @@ const OF_STORED_RECORDS: readonly (readonly [verdict: string, statement: string,
     relations: { a: { kind: belongs_to, collection: teams }, b: { kind: belongs_to, collection: teams } }
     access: { read: 'any(@record.a.members as m, m.user = @request.auth.id) and any(@record.b.members as m, m.user = @request.auth.id)' }`,
   ],
+  [
+    'proven',
+    'anyone can read docs where @record.d > 999.9 or @record.d < -999.9',
+    'docs: { fields: { d: { type: decimal, precision: 4, scale: 1 } }, access: { read: true } }',
+  ],
+  [
+    'refuted',
+    'anyone can read docs where @record.d > 999.8',
+    'docs: { fields: { d: { type: decimal, precision: 4, scale: 1 } }, access: { read: true } }',
+  ],
+  [
+    'unknown',
+    'anyone can read docs where count(@record.l) = 3',
+    'docs: { fields: { l: { type: list, of: string, max: 2 } }, access: { read: true } }',
+  ],
+  ...(
+    [
+      ['unique: within_team', 's.name = "a"', 'unknown'],
+      ['unique: within_team', 's.name != "a"', 'refuted'],
+      ['unique: { ignore_case: true }', 's.name in ["a", "A"]', 'unknown'],
+      [`unique: { where: '@record.name = "a"' }`, 's.name = "a"', 'unknown'],
+      [`unique: { where: '@record.name = "b"' }`, 's.name = "a"', 'refuted'],
+    ] as const
+  ).map(
+    ([unique, condition, verdict]) =>
+      [
+        verdict,
+        `anyone can read teams where count(@record.seats as s, ${condition}) = 2`,
+        `
+  teams: { relations: { seats: { kind: has_many, collection: seats, via: team } }, access: { read: true } }
+  seats:
+    fields: { name: { type: string, required: true, ${unique} } }
+    relations: { team: { kind: belongs_to, collection: teams, required: true } }`,
+      ] as const,
+  ),
 ];
 
 const statementsOf = (prove: readonly string[]) => {
@@ -153,7 +188,9 @@ describe('statements', () => {
   it.each(OF_STORED_RECORDS)(
     'decides over records that tables can hold (%s): never %s',
     async (verdict, text, more) => {
-      const { schema, issues } = parseSchema(`collections:${more}\nprove: [{ never: '${text}' }]\n`);
+      const { schema, issues } = parseSchema(
+        `collections:${more.startsWith('\n') ? more : `\n  ${more}`}\nprove: [{ never: '${text}' }]\n`,
+      );
       expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
       const ask: Ask = async (statement) => (await db.rows(statement)) as never;
       const [result] = await proveStatements(schema!, { budget: 5_000, ask });

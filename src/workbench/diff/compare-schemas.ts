@@ -166,7 +166,8 @@ class PairDiff {
     const { allowedBy, deniedBy, alsoAllowedBy = [] } = asking;
     const lists = [allowedBy, ...alsoAllowedBy, deniedBy];
     const decisions = await decidedBySql(world, lists, { catalog, ask: this.#options.ask });
-    if (!decisions.every((isAllowed, i) => isAllowed === i < lists.length - 1)) throw new ReplayDisagreement(world, catalog);
+    if (!decisions.every((isAllowed, i) => isAllowed === i < lists.length - 1))
+      throw new ReplayDisagreement(world, catalog);
     const failed = this.#pair.isOfChecks
       ? from.named.filter(({ violation }) => decides([violation], world, catalog))
       : [];

@@ -137,17 +137,36 @@ function renamesOf(old: Schema, changed: Schema): Renames {
 const defaultText = (member: object): string | undefined =>
   JSON.stringify((member as { readonly default?: unknown }).default);
 
+type KeyedMember = Pick<CatalogField, 'uniqueWithin' | 'uniqueKey'>;
+
+const haveOneKey = (a: KeyedMember, b: KeyedMember): boolean =>
+  JSON.stringify([a.uniqueWithin, a.uniqueKey]) === JSON.stringify([b.uniqueWithin, b.uniqueKey]);
+
+function withoutKey<T extends KeyedMember>(member: T): Omit<T, keyof KeyedMember> {
+  const { uniqueWithin: _, uniqueKey: __, ...rest } = member;
+  return rest;
+}
+
 /** References of either relation. */
 function widerReference(a: CatalogBelongsTo, b: CatalogBelongsTo): CatalogBelongsTo {
   const isUnique = (relation: CatalogBelongsTo & { readonly unique?: boolean }): boolean => relation.unique === true;
-  return { ...b, required: a.required && b.required, ...(isUnique(b) && { unique: isUnique(a) }) };
+  const merged = { ...b, required: a.required && b.required, ...(isUnique(b) && { unique: isUnique(a) }) };
+  return haveOneKey(a, b) ? merged : withoutKey(merged);
+}
+
+/** The digits of a decimal that has the values of either. */
+function digitsOfBoth(a: CatalogField, b: CatalogField): Pick<CatalogField, 'precision' | 'scale'> {
+  if (a.scale === undefined || b.scale === undefined) return {};
+  const scale = Math.max(a.scale, b.scale);
+  if (a.precision === undefined || b.precision === undefined) return { scale };
+  return { scale, precision: scale + Math.max(a.precision - a.scale, b.precision - b.scale) };
 }
 
 /** Values of either field. */
 function widerField(a: CatalogField, b: CatalogField): CatalogField {
   const both = <T>(x: T | undefined, y: T | undefined): T | undefined =>
     x === undefined || y === undefined ? undefined : x;
-  const { enum: names, min, max, scale, ...rest } = b;
+  const { enum: names, min, max, scale, precision, ...rest } = haveOneKey(a, b) ? b : withoutKey(b);
   const isLess = (x: number | string, y: number | string): boolean =>
     typeof x === 'number' && typeof y === 'number' ? x < y : Number.isFinite(Number(x)) ? Number(x) < Number(y) : x < y;
   const least = both(a.min, min) !== undefined ? (isLess(a.min!, min!) ? a.min! : min!) : undefined;
@@ -158,7 +177,7 @@ function widerField(a: CatalogField, b: CatalogField): CatalogField {
     unique: a.unique && b.unique,
     search: a.search === true || b.search === true,
     ...(both(a.enum, names) && { enum: [...new Set([...a.enum!, ...names!])] }),
-    ...(both(a.scale, scale) !== undefined && { scale: Math.max(a.scale!, scale!) }),
+    ...digitsOfBoth(a, b),
     ...(least !== undefined && { min: least }),
     ...(most !== undefined && { max: most }),
   };

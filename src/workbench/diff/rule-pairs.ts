@@ -70,7 +70,9 @@ const hasMember = ({ fields, relations }: Collection, name: string): boolean => 
 function memberPairs(collection: string, [old, changed]: BothCollections, merged: MergedCatalog): readonly RulePair[] {
   if (old === undefined || changed === undefined) return [];
   const before = new Map([...old.memberAccess].map(([name, access]) => [merged.memberOf(old.name, name), access]));
-  const declared = new Set([...old.fields.keys(), ...old.relations.keys()].map((name) => merged.memberOf(old.name, name)));
+  const declared = new Set(
+    [...old.fields.keys(), ...old.relations.keys()].map((name) => merged.memberOf(old.name, name)),
+  );
   const members = [...new Set([...before.keys(), ...changed.memberAccess.keys()])];
   return members.flatMap((member) =>
     (['read', 'update'] as const).flatMap((action) => {

@@ -11,6 +11,7 @@ import {
   idOf,
   type ValueType,
 } from '../../types.ts';
+import { plainNumeral } from '../../values.ts';
 import { DECIMAL_PLACES, domainOf, isIdText } from './domains.ts';
 import { all, atom, type Every, type Formula, later } from './formula.ts';
 import { type RowTheory, Terms } from './terms.ts';
@@ -47,6 +48,11 @@ interface UniqueTerm {
   readonly term: Term;
 }
 
+/** A column whose values are unique among some records. */
+interface KeyedTerm extends UniqueTerm {
+  readonly within: readonly string[];
+}
+
 /** Beyond this many records, the search goes no further. */
 const MOST_WORLD_ROWS = 120;
 
@@ -68,6 +74,7 @@ export class Rows implements RowTheory {
   axiomsTaken = 0;
   readonly consequences: Consequence[] = [];
   readonly #unique = new Map<string, UniqueTerm[]>();
+  readonly #keyed = new Map<string, KeyedTerm[]>();
   readonly universals: Universal[] = [];
   readonly #named = new Map<string, StoredRow>();
   count = 0;
@@ -267,6 +274,7 @@ export class Rows implements RowTheory {
     this.trail.put(row.columns, field.name, term);
     if (term.domain.kind === 'list') this.#hasLeastElements(row, field, term);
     if (field.unique) this.#isUnique(row, field.name, term);
+    else this.#hasKey(row, field, term);
     return term;
   }
 
@@ -320,6 +328,7 @@ export class Rows implements RowTheory {
           }),
       });
     if (isExclusiveIn(this.catalog, row.collection, relation)) this.#isUnique(row, relation.name, term);
+    else this.#hasKey(row, relation, term);
     return term;
   }
 
@@ -353,9 +362,17 @@ export class Rows implements RowTheory {
   }
 
   #isUnique(row: RowVariable, name: string, term: Term): void {
-    const key = `${row.collection} ${name}`;
-    if (!this.#unique.has(key)) this.#unique.set(key, []);
-    this.trail.push(this.#unique.get(key)!, { row, term });
+    this.#collect(this.#unique, `${row.collection} ${name}`, { row, term });
+  }
+
+  #hasKey(row: RowVariable, { name, uniqueWithin, uniqueKey }: CatalogField | CatalogBelongsTo, term: Term): void {
+    const within = uniqueWithin === undefined ? uniqueKey?.within : [uniqueWithin];
+    if (within !== undefined) this.#collect(this.#keyed, `${row.collection} ${name}`, { row, term, within });
+  }
+
+  #collect<T>(terms: Map<string, T[]>, key: string, term: T): void {
+    if (!terms.has(key)) terms.set(key, []);
+    this.trail.push(terms.get(key)!, term);
   }
 
   /** Unique values that nothing speaks of together differ. */
@@ -368,6 +385,25 @@ export class Rows implements RowTheory {
           if (arePresent && !isOne && !this.terms.differ(one.term, other.term)) return false;
         }
     return true;
+  }
+
+  /** Values that are unique among some records differ if they may. The world is held to its keys when it is built. */
+  separateKeyed(): void {
+    for (const terms of this.#keyed.values())
+      for (const [i, one] of terms.entries())
+        for (const other of terms.slice(i + 1)) {
+          if (this.rowOf(one.row.id) === this.rowOf(other.row.id) || !this.#isWithinOne(one, other)) continue;
+          const mark = this.trail.mark;
+          const arePresent = [one, other].every(({ term }) => rootOf(term).isPresent === true);
+          if (arePresent && !this.terms.differ(one.term, other.term)) this.trail.undoTo(mark);
+        }
+  }
+
+  #isWithinOne({ row, within }: KeyedTerm, other: KeyedTerm): boolean {
+    return within.every((name) => {
+      const [a, b] = [row, other.row].map((each) => rowRoot(each).columns.get(name));
+      return a !== undefined && b !== undefined && knownValue(a) === knownValue(b);
+    });
   }
 
   /** Two records that have one unique value are one record. */
@@ -441,7 +477,13 @@ export function isExclusiveIn(
 }
 
 /** The bounds that the schema gives to a field. */
-export function boundsOf({ type, min, max }: CatalogField): Pick<Term, 'low' | 'high' | 'limits' | 'isWhole'> {
+export function boundsOf({
+  type,
+  min,
+  max,
+  precision,
+  scale = 0,
+}: CatalogField): Pick<Term, 'low' | 'high' | 'limits' | 'isWhole'> {
   const given = { low: undefined, high: undefined, limits: {}, isWhole: isWhole(type) };
   if (elementOf(type) !== undefined) return given;
   if (isText(type)) {
@@ -450,8 +492,12 @@ export function boundsOf({ type, min, max }: CatalogField): Pick<Term, 'low' | '
   }
   const bound = (limit: number | string | undefined) =>
     limit === undefined ? undefined : { value: isNumeric(type) ? Number(limit) : String(limit), strict: false };
-  return { ...given, low: bound(min), high: bound(max) };
+  // The digits of a decimal end before those of its type.
+  const most = precision === undefined ? undefined : decimalOf(10n ** BigInt(precision) - 1n, scale);
+  return { ...given, low: bound(min ?? (most && `-${most}`)), high: bound(max ?? most) };
 }
+
+const decimalOf = (digits: bigint, scale: number): string => plainNumeral(`${digits}e-${scale}`);
 
 function boundTerm(term: Term, field: CatalogField): void {
   Object.assign(term, boundsOf(field));

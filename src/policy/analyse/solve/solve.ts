@@ -19,7 +19,7 @@ import type { RoleNames, Standing, TriedCaller } from './standing.ts';
 import { Translation } from './translate.ts';
 import { WrittenVariables } from './variables.ts';
 import { worldOf } from './witness.ts';
-import { decides, meets, type World } from './world.ts';
+import { decides, isStorable, meets, type World } from './world.ts';
 
 export interface RulesPlace {
   readonly catalog: Catalog;
@@ -226,14 +226,14 @@ class SearchAttempt {
   }
 }
 
-/** The predicates decide the world as the question asks. */
+/** The predicates decide the world as the question asks, and tables can hold it. */
 export function isAnswer(
   { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: SolverQuestion,
   world: World,
   catalog: Catalog,
 ): boolean {
   const isAllowed = [allowedBy, ...alsoAllowedBy].every((rules) => decides(rules, world, catalog));
-  if (!isAllowed || decides(deniedBy, world, catalog)) return false;
+  if (!isAllowed || decides(deniedBy, world, catalog) || !isStorable(world, catalog)) return false;
   return conditions.every(({ policy, isTrue }) => meets(policy, world, catalog) === isTrue);
 }
 

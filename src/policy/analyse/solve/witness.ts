@@ -19,6 +19,7 @@ type TriedQuery = Record<string, string | readonly string[]>;
 export function worldOf(rows: Rows, asked: Asked): World | undefined {
   const { written } = asked.subject;
   if (!rows.separateUnique()) return undefined;
+  rows.separateKeyed();
   const searched = new Set(rows.all);
   const terms = allTerms(rows, asked);
   for (const term of terms) if (term.collection !== undefined && rootOf(term).isPresent === true) rows.rowOf(term);

@@ -1,5 +1,18 @@
 /** A world as rows: what a comparison of policies shows as its example, and how a policy decides it. */
-import type { Action, Catalog, Policy, PolicyRequest, Related, Row } from '../../types.ts';
+import { elementOf } from '../../scalar-types.ts';
+import { listElements } from '../../scalars/list-values.ts';
+import {
+  type Action,
+  belongsTosOf,
+  type Catalog,
+  type CatalogBelongsTo,
+  type CatalogCollection,
+  type CatalogField,
+  type Policy,
+  type PolicyRequest,
+  type Related,
+  type Row,
+} from '../../types.ts';
 import { own, type Scalar } from '../../values.ts';
 
 export interface Link {
@@ -66,3 +79,53 @@ function decidesAlone({ specialise, namesNext }: Policy, world: World, related: 
   if (namesNext) return residual.test(record!, related, written);
   return residual.test(record!, related) && residual.written.test(written!, related);
 }
+
+// ---------------------------------------------------------------- the limits of tables
+
+/** Keys of a schema say more than those of another catalog. */
+interface KeyWithin {
+  readonly within: readonly string[];
+  readonly where?: Policy;
+  readonly ignoresCase?: boolean;
+}
+
+/** Tables can hold the rows: the limits that the search does not look at are kept. */
+export function isStorable(world: World, catalog: Catalog): boolean {
+  const related = relatedIn(catalog, world);
+  return [...world.rows].every(([name, stored]) => {
+    const collection = catalog.collections.get(name)!;
+    const isOther = (row: Row): boolean => row !== world.record;
+    const rows =
+      name === world.collection && world.written !== undefined ? [...stored.filter(isOther), world.written] : stored;
+    const members = [...collection.fields.values(), ...belongsTosOf(collection)];
+    return (
+      [...stored, ...rows].every((row) => hasShortLists(row, collection)) &&
+      members.every((member) => {
+        const key = keyWithin(member);
+        if (key === undefined) return true;
+        const keyed = rows.filter((row) => key.where?.specialise(world.request).test(row, related) !== false);
+        return areDistinct(keyed, member.name, key);
+      })
+    );
+  });
+}
+
+function keyWithin({ uniqueWithin, uniqueKey }: CatalogField | CatalogBelongsTo): KeyWithin | undefined {
+  return uniqueWithin === undefined ? uniqueKey : { within: [uniqueWithin] };
+}
+
+function areDistinct(rows: readonly Row[], name: string, { within, ignoresCase = false }: KeyWithin): boolean {
+  const keys = rows.flatMap((row) => {
+    const value = own(row, name) ?? null;
+    const folded = ignoresCase ? String(value).toLowerCase() : value;
+    return value === null ? [] : [JSON.stringify([folded, ...within.map((each) => own(row, each) ?? null)])];
+  });
+  return new Set(keys).size === keys.length;
+}
+
+const hasShortLists = (row: Row, { fields }: CatalogCollection): boolean =>
+  [...fields.values()].every(({ name, type, max }) => {
+    const list = own(row, name);
+    if (max === undefined || typeof list !== 'string' || elementOf(type) === undefined) return true;
+    return listElements(list).length <= Number(max);
+  });
