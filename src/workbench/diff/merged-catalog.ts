@@ -78,7 +78,7 @@ export class MergedCatalog {
     fields.set(changed.name, widerField(old, changed));
     for (const [path, { type }] of old.paths ?? [])
       if (changed.paths?.get(path)?.type !== type) this.#changed.members.add(`${place}.${path}`);
-    if (defaultText(old) !== defaultText(changed)) this.#changed.defaults.add(place);
+    if (defaultInJson(old) !== defaultInJson(changed)) this.#changed.defaults.add(place);
   }
 
   #addRelation(found: Mutable, from: string, relation: CatalogRelation): void {
@@ -92,7 +92,7 @@ export class MergedCatalog {
       this.#changed.members.add(`${found.name}.${own}`);
     else if (other.kind === 'belongs_to' && moved.kind === 'belongs_to') {
       found.relations.set(own, widerReference(moved, other));
-      if (defaultText(moved) !== defaultText(other)) this.#changed.defaults.add(`${found.name}.${own}`);
+      if (defaultInJson(moved) !== defaultInJson(other)) this.#changed.defaults.add(`${found.name}.${own}`);
     }
   }
 
@@ -134,15 +134,15 @@ function renamesOf(old: Schema, changed: Schema): Renames {
 }
 
 /** The default of a field or belongs_to: the members of schemas have it, those of other catalogs do not. */
-const defaultText = (member: object): string | undefined =>
+const defaultInJson = (member: object): string | undefined =>
   JSON.stringify((member as { readonly default?: unknown }).default);
 
-type KeyedMember = Pick<CatalogField, 'uniqueWithin' | 'uniqueKey'>;
+type MemberWithKey = Pick<CatalogField, 'uniqueWithin' | 'uniqueKey'>;
 
-const haveOneKey = (a: KeyedMember, b: KeyedMember): boolean =>
+const haveOneKey = (a: MemberWithKey, b: MemberWithKey): boolean =>
   JSON.stringify([a.uniqueWithin, a.uniqueKey]) === JSON.stringify([b.uniqueWithin, b.uniqueKey]);
 
-function withoutKey<T extends KeyedMember>(member: T): Omit<T, keyof KeyedMember> {
+function withoutKey<T extends MemberWithKey>(member: T): Omit<T, keyof MemberWithKey> {
   const { uniqueWithin: _, uniqueKey: __, ...rest } = member;
   return rest;
 }

@@ -65,7 +65,8 @@ function checkPairs(collection: string, [old, changed]: BothCollections): readon
   });
 }
 
-const hasMember = ({ fields, relations }: Collection, name: string): boolean => fields.has(name) || relations.has(name);
+const isDeclaredIn = ({ fields, relations }: Collection, name: string): boolean =>
+  fields.has(name) || relations.has(name);
 
 function memberPairs(collection: string, [old, changed]: BothCollections, merged: MergedCatalog): readonly RulePair[] {
   if (old === undefined || changed === undefined) return [];
@@ -78,7 +79,7 @@ function memberPairs(collection: string, [old, changed]: BothCollections, merged
     (['read', 'update'] as const).flatMap((action) => {
       const rules = [before.get(member)?.[action], changed.memberAccess.get(member)?.[action]] as const;
       if (rules[0] === undefined && rules[1] === undefined) return [];
-      const isDeclared = [declared.has(member), hasMember(changed, member)];
+      const isDeclared = [declared.has(member), isDeclaredIn(changed, member)];
       const name = `${action === 'read' ? 'read' : 'write'} ${member}`;
       // Without rules of its own, the record's rules decide about the member.
       const open = [compilePolicy('true', { catalog: merged.catalog, collection, action })];

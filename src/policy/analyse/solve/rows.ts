@@ -493,11 +493,11 @@ export function boundsOf({
   const bound = (limit: number | string | undefined) =>
     limit === undefined ? undefined : { value: isNumeric(type) ? Number(limit) : String(limit), strict: false };
   // The digits of a decimal end before those of its type.
-  const most = precision === undefined ? undefined : decimalOf(10n ** BigInt(precision) - 1n, scale);
+  const most = precision === undefined ? undefined : greatestDecimal(10n ** BigInt(precision) - 1n, scale);
   return { ...given, low: bound(min ?? (most && `-${most}`)), high: bound(max ?? most) };
 }
 
-const decimalOf = (digits: bigint, scale: number): string => plainNumeral(`${digits}e-${scale}`);
+const greatestDecimal = (digits: bigint, scale: number): string => plainNumeral(`${digits}e-${scale}`);
 
 function boundTerm(term: Term, field: CatalogField): void {
   Object.assign(term, boundsOf(field));
