@@ -21,6 +21,7 @@ collections:
     fields:
       ${FIELD}: { type: string, max: 200, access: { read: is_own(@record), write: [{ roles: [admin] }] } }
       text: { type: string, required: true, max: 200 }
+      changes: string
     relations: { owner: { kind: belongs_to, collection: users, default: '@request.auth.id' } }
     access:
       list: is_own(@record) or @request.auth.roles contains "admin"
@@ -107,8 +108,9 @@ function inBrowser(service: TestService): void {
       await studio.click('.new-records button', 'Show');
       await studio.page.until(`document.querySelector('.rows').textContent.includes('before')`);
       await studio.page.until(`document.querySelector('.new-records') === null`);
-      await ann.client.patch(`/api/${LONG}/${body.data.id}`, { data: { text: 'after' } });
-      await studio.page.until(`document.querySelector('.cell.flash')?.textContent === 'after'`);
+      await ann.client.patch(`/api/${LONG}/${body.data.id}`, { data: { text: 'after', changes: 'of a member' } });
+      await studio.page.until(`document.querySelectorAll('.cell.flash').length > 1`);
+      expect(await studio.texts('.cell.flash')).toEqual(expect.arrayContaining(['after', 'of a member']));
       expect(await studio.page.evaluate(`document.querySelector('.new-records')`)).toBe(null);
     });
 

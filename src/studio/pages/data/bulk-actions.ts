@@ -1,6 +1,7 @@
 /** Writes of several records, in batches. A record that fails is left out and listed; the others are written. */
 import { type BylawError, isBylawError } from '../../../client/client.ts';
 import { service } from '../../data/api-service.ts';
+import { exportedLines } from './found-records.ts';
 import type { StudioRecord } from './record-query.ts';
 
 type StudioRecordId = StudioRecord['id'];
@@ -57,9 +58,8 @@ async function recordFailure(
 
 /** The records as a file, a line of JSON for each. */
 export function saveRecords(name: string, records: readonly StudioRecord[]): void {
-  const lines = records.map(({ expand: _, can: __, changes: ___, ...own }) => `${JSON.stringify(own)}\n`);
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob(lines, { type: 'application/x-ndjson' }));
+  link.href = URL.createObjectURL(new Blob(exportedLines(records), { type: 'application/x-ndjson' }));
   link.download = `${name}.ndjson`;
   link.click();
   URL.revokeObjectURL(link.href);

@@ -10,6 +10,7 @@ import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../en.ts';
 import { CellEditor, editedMember } from './cell-editor.tsx';
 import { gridTracks, setWidth } from './column-widths.ts';
+import { changesOf } from './found-records.ts';
 import { useGridRows } from './grid-rows.ts';
 import type { GridColumn, StudioRecord } from './record-query.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
@@ -273,7 +274,8 @@ function DrawnRow(props: GridRowProps): JSX.Element {
 }
 
 /** Another animation for each change, so that a cell that keeps the focus flashes again. */
-function flashOf({ changes }: StudioRecord, { name }: GridColumn): string {
+function flashOf(record: StudioRecord, { name }: GridColumn): string {
+  const changes = changesOf(record);
   return changes?.names.has(name) === true ? ` flash ${changes.at % 2 === 0 ? 'flash-even' : 'flash-odd'}` : '';
 }
 

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { collectionNamed, noteProblem } from '../../app/session-state.ts';
 import { viewedCaller } from '../../app/viewed-caller.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { afterEvent } from './found-records.ts';
 import { onRecordEvent, type RecordEvent } from './record-events.ts';
 import { fetchPage, type RecordSearch, type StudioRecord } from './record-query.ts';
 import { recordsSeenBy } from './viewed-records.ts';
@@ -65,23 +66,3 @@ export function useRecordPages(search: RecordSearch): RecordPages {
     reload: () => setRound((before) => before + 1),
   };
 }
-
-/** A record that was written stays in its place, also where it no longer matches the filter. */
-function afterEvent(records: readonly StudioRecord[], event: RecordEvent): readonly StudioRecord[] {
-  if (event.kind === 'deleted') return records.filter(({ id }) => String(id) !== event.id);
-  if (event.kind === 'created') return records;
-  return records.map((each) => (each.id === event.record.id ? changedRecord(each, event.record) : each));
-}
-
-/** The members that differ flash. The title of another related record is not known: its id is shown. */
-function changedRecord(before: StudioRecord, written: StudioRecord): StudioRecord {
-  const names = Object.keys(written).filter((name) => name !== 'expand' && isOther(before[name], written[name]));
-  if (names.length === 0) return before;
-  const known = Object.entries(written.expand ?? before.expand ?? {}).filter(
-    ([name]) => written.expand !== undefined || !names.includes(name),
-  );
-  const changes = { names: new Set(names), at: (before.changes?.at ?? 0) + 1 };
-  return { ...before, ...written, expand: Object.fromEntries(known), changes };
-}
-
-const isOther = (a: unknown, b: unknown): boolean => JSON.stringify(a) !== JSON.stringify(b);

@@ -7,8 +7,6 @@ import { leadsToOne, type ServedCollection, type ServedRelation } from '../../da
 export interface StudioRecord {
   readonly id: string | number;
   readonly expand?: Readonly<Record<string, StudioRecord | readonly StudioRecord[] | null>>;
-  /** Given for a record that changed while it was shown; `at` counts its changes. */
-  readonly changes?: { readonly names: ReadonlySet<string>; readonly at: number };
   readonly can?: { readonly update: boolean | 'depends'; readonly delete: boolean };
   readonly [member: string]: unknown;
 }
