@@ -416,6 +416,7 @@ function inBrowser(service: TestService): void {
       });
       await studio.click('.toolbar button', 'Reload');
       await studio.until('dialog a.primary');
+      await studio.page.until(`document.querySelector('main > .grid + .problem') !== null`);
       expect(await studio.faults()).toEqual([]);
       await studio.signIn({ email: ann.email, password: 'another password of tests' });
       await studio.page.until(`document.querySelector('dialog') === null`);

@@ -116,14 +116,19 @@ function CollectionRecords({ collection }: { readonly collection: ServedCollecti
         problem={detail}
         onFilter={(filter) => changeQuery({ filter })}
       />
-      {problem !== undefined && !isOfFilter && <ProblemNote problem={problem} onRetry={pages.reload} />}
-      {problem === undefined && <FoundGrid key={collection.name} search={search} pages={pages} />}
+      <FoundGrid key={collection.name} search={search} pages={pages} />
+      {problem !== undefined && !isOfFilter && <ProblemNote problem={problem} onRetry={pages.retry} />}
     </>
   );
 }
 
-function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly pages: RecordPages }): JSX.Element {
-  const { records, isLoading, cursor, loadMore } = pages;
+interface FoundGridProps {
+  readonly search: RecordSearch;
+  readonly pages: RecordPages;
+}
+
+function FoundGrid({ search, pages }: FoundGridProps): JSX.Element | null {
+  const { records, isLoading, cursor, problem, loadMore } = pages;
   const { collection, columns, filter, sort } = search;
   const selection = useSelection(records);
   const live = useLiveChanges(collection, filter, records);
@@ -132,6 +137,7 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
     pages.reload();
   };
   const newRecords = live.newCount > 0 && !isLoading && <NewRecords count={live.newCount} onShow={showNew} />;
+  if (records.length === 0 && problem !== undefined) return null;
   if (records.length === 0)
     return (
       <div class="empty" aria-busy={isLoading}>

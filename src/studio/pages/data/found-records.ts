@@ -1,6 +1,47 @@
-/** The records that the page shows, and what a write or a change of the feed makes of them. */
+/** The records that the page shows, and what a page of records, a problem, a write or a change of the feed makes of them. */
+import type { ShownProblem } from '../../data/problem-words.ts';
 import type { RecordEvent } from './record-events.ts';
 import type { StudioRecord } from './record-query.ts';
+
+export interface FoundRecords {
+  /** Names the set of records: the filter and the caller who sees them. */
+  readonly question: string;
+  readonly records: readonly StudioRecord[];
+  /** `null` after the last page. */
+  readonly cursor: string | null;
+  readonly isLoading: boolean;
+  readonly problem: ShownProblem | undefined;
+}
+
+export const NOTHING_FOUND: FoundRecords = {
+  question: '',
+  records: [],
+  cursor: null,
+  isLoading: true,
+  problem: undefined,
+};
+
+/** The former records stay until the first page replaces them. @param cursor null: of the first page */
+export const askedFor = (found: FoundRecords, cursor: string | null): FoundRecords => ({
+  ...found,
+  isLoading: found.isLoading || cursor === null,
+  problem: undefined,
+});
+
+type FoundPage = Pick<FoundRecords, 'question' | 'records' | 'cursor'>;
+
+export const withFirstPage = (page: FoundPage): FoundRecords => ({ ...page, isLoading: false, problem: undefined });
+
+/** Adds to the records as they are now: they may have changed since the page was asked for. */
+export const withNextPage = (found: FoundRecords, page: FoundPage): FoundRecords =>
+  withFirstPage({ ...page, records: [...found.records, ...page.records] });
+
+/** The records stay beside the problem, but those of another question go. */
+export const withProblem = (found: FoundRecords, question: string, problem: ShownProblem): FoundRecords => ({
+  ...(found.question === question ? found : { ...NOTHING_FOUND, question }),
+  isLoading: false,
+  problem,
+});
 
 interface RecordChanges {
   readonly names: ReadonlySet<string>;
@@ -11,7 +52,7 @@ interface RecordChanges {
 const changes = new WeakMap<StudioRecord, RecordChanges>();
 
 /** The members that changed while the record was shown. */
-export const changesOf = (record: StudioRecord): RecordChanges | undefined => changes.get(record);
+export const marksOf = (record: StudioRecord): RecordChanges | undefined => changes.get(record);
 
 /** A record that was written stays in its place, also where it no longer matches the filter. */
 export function afterEvent(records: readonly StudioRecord[], event: RecordEvent): readonly StudioRecord[] {
@@ -28,7 +69,7 @@ function changedRecord(before: StudioRecord, written: StudioRecord): StudioRecor
     ([name]) => written.expand !== undefined || !names.includes(name),
   );
   const changed = { ...before, ...written, expand: Object.fromEntries(known) };
-  changes.set(changed, { names: new Set(names), at: (changesOf(before)?.at ?? 0) + 1 });
+  changes.set(changed, { names: new Set(names), at: (marksOf(before)?.at ?? 0) + 1 });
   return changed;
 }
 

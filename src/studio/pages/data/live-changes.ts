@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { viewedCaller } from '../../app/viewed-caller.ts';
 import { service } from '../../data/api-service.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { noteRecord } from './record-events.ts';
+import { newIdsAfter, noteRecord } from './record-events.ts';
 import type { StudioRecord } from './record-query.ts';
 
 interface LiveChanges {
@@ -29,10 +29,9 @@ export function useLiveChanges(
       const feed = service.collection(name).changes({ ...(filter !== '' && { filter }), signal: stop.signal });
       for await (const change of feed) {
         if (change.type === 'leave') noteRecord({ kind: 'deleted', collection: name, id: String(change.id) });
-        if (change.type !== 'enter' && change.type !== 'change') continue;
-        const record = change.record as StudioRecord;
-        noteRecord({ kind: 'updated', collection: name, record });
-        setNewIds((before) => (before.size < MOST_NEW ? new Set([...before, String(record.id)]) : before));
+        if (change.type === 'enter' || change.type === 'change')
+          noteRecord({ kind: 'updated', collection: name, record: change.record as StudioRecord });
+        setNewIds((before) => newIdsAfter(before, change));
       }
     };
     // A filter that no feed takes leaves the page as it is: Reload still works.
@@ -42,6 +41,3 @@ export function useLiveChanges(
   const ids = newIds.size === 0 ? undefined : new Set(shown.map(({ id }) => String(id)));
   return { newCount: ids === undefined ? 0 : newIds.difference(ids).size, forgetNew: () => setNewIds(new Set()) };
 }
-
-/** A number that is read as "many". */
-const MOST_NEW = 1_000;

@@ -10,7 +10,7 @@ import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../en.ts';
 import { CellEditor, editedMember } from './cell-editor.tsx';
 import { gridTracks, setWidth } from './column-widths.ts';
-import { changesOf } from './found-records.ts';
+import { marksOf } from './found-records.ts';
 import { useGridRows } from './grid-rows.ts';
 import type { GridColumn, StudioRecord } from './record-query.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
@@ -115,7 +115,7 @@ function useMoreRows({ records, hasMore, onEnd }: RecordGridProps, end: number):
   const isNearEnd = hasMore && end >= records.length - ROWS_BEFORE_END;
   useEffect(() => {
     if (isNearEnd) onEnd();
-  }, [isNearEnd, records.length]);
+  }, [isNearEnd, records]);
 }
 
 type CellPlace = readonly [row: number, column: number];
@@ -275,7 +275,7 @@ function DrawnRow(props: GridRowProps): JSX.Element {
 
 /** Another animation for each change, so that a cell that keeps the focus flashes again. */
 function flashOf(record: StudioRecord, { name }: GridColumn): string {
-  const changes = changesOf(record);
+  const changes = marksOf(record);
   return changes?.names.has(name) === true ? ` flash ${changes.at % 2 === 0 ? 'flash-even' : 'flash-odd'}` : '';
 }
 

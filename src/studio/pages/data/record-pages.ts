@@ -2,44 +2,50 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { collectionNamed, noteProblem } from '../../app/session-state.ts';
 import { viewedCaller } from '../../app/viewed-caller.ts';
-import type { ShownProblem } from '../../data/problem-words.ts';
-import { afterEvent } from './found-records.ts';
+import {
+  afterEvent,
+  askedFor,
+  type FoundRecords,
+  NOTHING_FOUND,
+  withFirstPage,
+  withNextPage,
+  withProblem,
+} from './found-records.ts';
 import { onRecordEvent, type RecordEvent } from './record-events.ts';
-import { fetchPage, type RecordSearch, type StudioRecord } from './record-query.ts';
+import { fetchPage, type RecordSearch } from './record-query.ts';
 import { recordsSeenBy } from './viewed-records.ts';
-
-interface FoundRecords {
-  readonly records: readonly StudioRecord[];
-  /** `null` after the last page. */
-  readonly cursor: string | null;
-  readonly isLoading: boolean;
-  readonly problem: ShownProblem | undefined;
-}
-
-const NOTHING: FoundRecords = { records: [], cursor: null, isLoading: true, problem: undefined };
 
 export interface RecordPages extends FoundRecords {
   readonly loadMore: () => void;
+  /** Asks once more for the page that failed. */
+  readonly retry: () => void;
   readonly reload: () => void;
 }
 
 export function useRecordPages(search: RecordSearch): RecordPages {
-  const [found, setFound] = useState<FoundRecords>(NOTHING);
+  const [found, setFound] = useState(NOTHING_FOUND);
   const [round, setRound] = useState(0);
   const current = useRef(0);
   const isFetching = useRef(false);
+  /** The cursor of the newest question. */
+  const asked = useRef<string | null>(null);
   const viewed = viewedCaller.value;
-  const load = async (before: FoundRecords): Promise<void> => {
+  const question = JSON.stringify([search.filter, viewed]);
+  const load = async (cursor: string | null): Promise<void> => {
     const own = current.current;
     isFetching.current = true;
+    asked.current = cursor;
+    setFound((now) => askedFor(now, cursor));
     try {
-      const { data, page } = await fetchPage(search, (name) => collectionNamed(name)?.title, before.cursor);
-      const listed = viewed === '' ? data : await recordsSeenBy(viewed, { ...search, action: 'list' }, data);
+      const { data, page } = await fetchPage(search, (name) => collectionNamed(name)?.title, cursor);
+      const records = viewed === '' ? data : await recordsSeenBy(viewed, { ...search, action: 'list' }, data);
       if (own !== current.current) return;
-      const records = [...before.records, ...listed];
-      setFound({ records, cursor: page.next_cursor, isLoading: false, problem: undefined });
+      const next = { question, records, cursor: page.next_cursor };
+      setFound((now) => (cursor === null ? withFirstPage(next) : withNextPage(now, next)));
     } catch (error) {
-      if (own === current.current) setFound({ ...before, isLoading: false, problem: noteProblem(error) });
+      if (own !== current.current) return;
+      const problem = noteProblem(error);
+      setFound((now) => withProblem(now, question, problem));
     }
     isFetching.current = false;
   };
@@ -52,17 +58,20 @@ export function useRecordPages(search: RecordSearch): RecordPages {
   useEffect(() => onRecordEvent(take), [collection.name]);
   useEffect(() => {
     current.current++;
-    setFound((before) => (before.records.length > 0 ? { ...before, isLoading: true } : NOTHING));
-    if (collection.can.list) void load(NOTHING);
+    if (collection.can.list) void load(null);
     return () => {
       current.current++;
     };
   }, [collection.name, columns.map(({ name }) => name).join(), filter, sort, round, viewed]);
+  const loadOnce = (cursor: string | null): void => {
+    if (!isFetching.current) void load(cursor);
+  };
   return {
     ...found,
     loadMore: () => {
-      if (found.cursor !== null && !isFetching.current && found.problem === undefined) void load(found);
+      if (found.cursor !== null && found.problem === undefined) loadOnce(found.cursor);
     },
+    retry: () => loadOnce(asked.current),
     reload: () => setRound((before) => before + 1),
   };
 }
