@@ -133,6 +133,7 @@ export const wording = {
   required: 'required',
   findRecord: 'Find by title, or paste an id',
   conflict: 'Another user changed this record after you opened it. Nothing was saved.',
+  editedGone: 'This record has left the list. What you typed stays until you save or cancel.',
   mine: 'Yours',
   stored: 'Stored',
   unchanged: 'unchanged',

@@ -114,6 +114,36 @@ function inBrowser(service: TestService): void {
       expect(await studio.page.evaluate(`document.querySelector('.new-records')`)).toBe(null);
     });
 
+    test('the editor of a cell stays with its record while rows go, and keeps the text of one that goes', async () => {
+      const write = async (text: string): Promise<string> =>
+        (await root.client.post(`/api/${LONG}`, { data: { text } })).body.data.id;
+      const [above, edited] = [await write('edit 1'), await write('edit 2'), await write('edit 3')];
+      const filter = encodeURIComponent('text starts with "edit"');
+      await studio.visit(`/studio/data/${LONG}?columns=text&sort=text&filter=${filter}`, '[data-cell="2-0"]');
+      const shown = `[document.querySelector('.row.edited [data-cell]')?.textContent, document.activeElement.value]`;
+      const untilRows = (count: number) =>
+        studio.page.until(`document.querySelectorAll('.grid .rows .row').length === ${count}`);
+      await studio.page.evaluate(`document.querySelector('[data-cell="1-0"]').focus()`);
+      await studio.press('Enter');
+      await studio.page.until(`document.activeElement.matches('.cell-editor input')`);
+      await studio.page.evaluate('document.activeElement.select()');
+      await studio.page.send('Input.insertText', { text: 'mine' });
+      expect(await studio.page.evaluate(shown)).toEqual(['edit 2', 'mine']);
+      await root.client.patch(`/api/${LONG}/${above}`, { data: { text: 'other' } });
+      await untilRows(2);
+      expect(await studio.page.evaluate(shown)).toEqual(['edit 2', 'mine']);
+      await root.client.patch(`/api/${LONG}/${edited}`, { data: { text: 'theirs' } });
+      await studio.until('.cell-editor [role=status]');
+      expect(await studio.page.evaluate(shown)).toEqual(['edit 2', 'mine']);
+      expect(await studio.faults()).toEqual([]);
+      await studio.page.evaluate(`document.querySelector('.cell-editor button:not(.primary)').focus()`);
+      await studio.press('Enter');
+      await untilRows(1);
+      expect(await studio.page.evaluate(`document.querySelector('.cell-editor')`)).toBe(null);
+      await studio.page.until(`document.activeElement.textContent === 'edit 3'`);
+      expect((await root.client.get(`/api/${LONG}/${edited}`)).body.data.text).toBe('theirs');
+    });
+
     test('a page that is left ends its feed, and is loaded anew on the way back', async () => {
       const untilStreams = (count: number) =>
         expect

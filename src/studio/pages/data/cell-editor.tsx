@@ -29,6 +29,8 @@ interface CellEditorProps {
   readonly collection: ServedCollection;
   readonly member: FormMember;
   readonly record: StudioRecord;
+  /** The record has left the list since the edit began. */
+  readonly isGone: boolean;
   readonly onClose: () => void;
 }
 
@@ -68,7 +70,7 @@ function useCellEdit({ collection, member, record, onClose }: CellEditorProps) {
 }
 
 export function CellEditor(props: CellEditorProps): JSX.Element {
-  const { member, onClose } = props;
+  const { member, isGone, onClose } = props;
   const box = useRef<HTMLFormElement>(null);
   const { base, draft, problem, save, setValue } = useCellEdit(props);
   useEffect(() => box.current?.querySelector<HTMLElement>('input, select, textarea')?.focus(), [base]);
@@ -103,6 +105,11 @@ export function CellEditor(props: CellEditorProps): JSX.Element {
           isForbidden={false}
           onDraft={setValue}
         />
+      )}
+      {isGone && (
+        <p class="hint" role="status">
+          {wording.editedGone}
+        </p>
       )}
       <div class="actions">
         <button type="submit" class="primary" aria-keyshortcuts="Control+Enter">

@@ -12,7 +12,7 @@ import { BulkBar } from './bulk-bar.tsx';
 import { ColumnChoice } from './column-choice.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { useLiveChanges } from './live-changes.ts';
-import { RecordGrid, type Selection } from './record-grid.tsx';
+import { RecordGrid, type Selection, useEditedCell } from './record-grid.tsx';
 import { type RecordPages, useRecordPages } from './record-pages.ts';
 import { NEW_RECORD, RecordPanel } from './record-panel.tsx';
 import { countRecords, type RecordSearch, type StudioRecord, shownColumns } from './record-query.ts';
@@ -131,14 +131,16 @@ function FoundGrid({ search, pages }: FoundGridProps): JSX.Element | null {
   const { records, isLoading, cursor, problem, loadMore } = pages;
   const { collection, columns, filter, sort } = search;
   const selection = useSelection(records);
+  const edited = useEditedCell(records, columns);
   const live = useLiveChanges(collection, filter, records);
   const showNew = (): void => {
     live.forgetNew();
     pages.reload();
   };
   const newRecords = live.newCount > 0 && !isLoading && <NewRecords count={live.newCount} onShow={showNew} />;
-  if (records.length === 0 && problem !== undefined) return null;
-  if (records.length === 0)
+  const isEmpty = edited.rows.length === 0;
+  if (isEmpty && problem !== undefined) return null;
+  if (isEmpty)
     return (
       <div class="empty" aria-busy={isLoading}>
         {newRecords}
@@ -163,7 +165,8 @@ function FoundGrid({ search, pages }: FoundGridProps): JSX.Element | null {
       <RecordGrid
         collection={collection}
         columns={columns}
-        records={records}
+        records={edited.rows}
+        edited={edited}
         hasMore={cursor !== null}
         sort={sort}
         openId={address.value.query.get('record') ?? undefined}

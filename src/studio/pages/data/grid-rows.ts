@@ -1,4 +1,4 @@
-/** The rows of a grid that are in the document: those in view, some beside them, and the row of the focus. */
+/** The rows of a grid that are in the document: those in view, some beside them, and the rows of the focus and of an editor. */
 import {
   defaultRangeExtractor,
   elementScroll,
@@ -19,7 +19,8 @@ interface GridSize {
   readonly count: number;
   /** Pixels of each row, and of the header above them. */
   readonly rowHeight: number;
-  readonly focusedRow: number;
+  /** These stay in the document. A negative one is none. */
+  readonly keptRows: readonly number[];
 }
 export interface GridRows {
   /** Pixels of all rows together. */
@@ -34,7 +35,7 @@ export interface GridRows {
   readonly show: (row: number) => void;
 }
 
-export function useGridRows(box: RefObject<HTMLElement | null>, { count, rowHeight, focusedRow }: GridSize): GridRows {
+export function useGridRows(box: RefObject<HTMLElement | null>, { count, rowHeight, keptRows }: GridSize): GridRows {
   const [, redraw] = useReducer((round: number) => round + 1, 0);
   const options = {
     count,
@@ -44,7 +45,7 @@ export function useGridRows(box: RefObject<HTMLElement | null>, { count, rowHeig
     scrollPaddingStart: rowHeight,
     overscan: SPARE_ROWS,
     initialRect: FIRST_RECT,
-    rangeExtractor: (range: Range) => withRow(defaultRangeExtractor(range), focusedRow, count),
+    rangeExtractor: (range: Range) => withRows(defaultRangeExtractor(range), keptRows, count),
     getScrollElement: () => box.current,
     observeElementRect,
     observeElementOffset,
@@ -66,8 +67,8 @@ export function useGridRows(box: RefObject<HTMLElement | null>, { count, rowHeig
   };
 }
 
-/** The row of the focus stays in the document, so that Tab comes back to its cell. */
-function withRow(indexes: number[], row: number, count: number): number[] {
-  if (row >= count || indexes.includes(row)) return indexes;
-  return row < (indexes[0] ?? 0) ? [row, ...indexes] : [...indexes, row];
+/** The row of the focus stays in the document, so that Tab comes back to its cell, and that of an editor with its text. */
+function withRows(indexes: readonly number[], kept: readonly number[], count: number): number[] {
+  const all = new Set([...indexes, ...kept.filter((row) => row >= 0 && row < count)]);
+  return [...all].toSorted((a, b) => a - b);
 }

@@ -11,6 +11,7 @@ import { wording } from '../../en.ts';
 import { CellEditor, editedMember } from './cell-editor.tsx';
 import { gridTracks, setWidth } from './column-widths.ts';
 import { marksOf } from './found-records.ts';
+import { type CellEdit, FIRST_PLACE, followedEdit, placeAt, rowOfPlace, rowsWithEdit } from './grid-place.ts';
 import { useGridRows } from './grid-rows.ts';
 import type { GridColumn, StudioRecord } from './record-query.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
@@ -22,11 +23,13 @@ const ROWS_BEFORE_END = 12;
 interface RecordGridProps {
   readonly collection: ServedCollection;
   readonly columns: readonly GridColumn[];
+  /** The rows of `edited`. */
   readonly records: readonly StudioRecord[];
   readonly hasMore: boolean;
   readonly sort: string;
   readonly openId: string | undefined;
   readonly selection: Selection;
+  readonly edited: EditedCell;
   readonly onSort: (sort: string) => void;
   readonly onOpen: (record: StudioRecord) => void;
   readonly onEnd: () => void;
@@ -40,24 +43,40 @@ export interface Selection {
   readonly toggleAll: () => void;
 }
 
+/** The cell that is edited, if there is one, and the rows with its record. */
+export interface EditedCell {
+  readonly edit: CellEdit | undefined;
+  readonly rows: readonly StudioRecord[];
+  /** The list has the record no more. */
+  readonly isGone: boolean;
+  readonly begin: (edit: CellEdit) => void;
+  readonly end: () => void;
+}
+
+export function useEditedCell(records: readonly StudioRecord[], columns: readonly GridColumn[]): EditedCell {
+  const [edit, setEdit] = useState<CellEdit>();
+  useEffect(() => setEdit((now) => now && followedEdit(now, records, columns)), [records, columns]);
+  const rows = rowsWithEdit(edit, records);
+  return { edit, rows, isGone: rows !== records, begin: setEdit, end: () => setEdit(undefined) };
+}
+
 export function RecordGrid(props: RecordGridProps): JSX.Element {
-  const { collection, columns, records, hasMore, selection, sort, onOpen, onSort } = props;
+  const { collection, columns, records, hasMore, selection, sort, edited, onOpen, onSort } = props;
   const box = useRef<HTMLDivElement>(null);
   const rowHeight = ROW_HEIGHTS[density.value];
-  const { rows, focus, move } = useFocusedRows(box, props, rowHeight);
-  const [editing, setEditing] = useState<CellPlace>();
+  const { rows, focus, move, onFocusIn } = useFocusedRows(box, props, rowHeight);
   useMoreRows(props, rows.end);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (!isCell(event.target)) return;
     const [row, column] = focus;
     const record = records[row];
+    const name = columns[column]?.name;
     const step = cellStepOf(event.key, rows.pageRows);
-    const isEditable = editedMember(collection, columns[column], record) !== undefined;
-    if (event.key === 'Enter' && isEditable) setEditing(focus);
+    if (event.key === 'Enter' && editedMember(collection, columns[column], record) !== undefined)
+      edited.begin({ record: record!, row, column: name! });
     else if ((event.key === 'Enter' || event.key === 'o') && record !== undefined) onOpen(record);
     else if (event.key === ' ' && record !== undefined) selection.toggle(String(record.id));
-    else if (event.key === 'S' && columns[column] !== undefined)
-      onSort(nextSort(sortKeys(sort), columns[column].name, false));
+    else if (event.key === 'S' && name !== undefined) onSort(nextSort(sortKeys(sort), name, false));
     else if (step === undefined) return;
     else move(row + step[0], column + step[1]);
     event.preventDefault();
@@ -74,6 +93,7 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
       aria-multiselectable="true"
       style={gridTracks(columns, collection)}
       onKeyDown={onKeyDown}
+      onFocusIn={onFocusIn}
     >
       <HeaderRow {...props} />
       <div class="rows" role="rowgroup" style={{ height: `${rows.height}px` }}>
@@ -85,10 +105,11 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
             index={index}
             top={top}
             focusedColumn={focus[0] === index ? focus[1] : undefined}
-            editedColumn={editing?.[0] === index ? editing[1] : undefined}
-            onEdited={() => {
-              setEditing(undefined);
-              move(...focus);
+            editedColumn={editedColumnOf(props, records[index]!)}
+            isGone={edited.isGone}
+            onEdited={(column) => {
+              edited.end();
+              move(index, column);
             }}
           />
         ))}
@@ -97,17 +118,31 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
   );
 }
 
+/** The index of the column of the record that is edited; undefined: none is. */
+function editedColumnOf({ columns, edited: { edit } }: RecordGridProps, { id }: StudioRecord): number | undefined {
+  const index = edit?.record.id === id ? columns.findIndex(({ name }) => name === edit.column) : -1;
+  return index === -1 ? undefined : index;
+}
+
 /** The cell that the Tab key reaches, and a move of the focus that scrolls it into view. */
-function useFocusedRows(box: RefObject<HTMLElement | null>, { records, columns }: RecordGridProps, rowHeight: number) {
-  const [focus, setFocus] = useState<CellPlace>([0, 0]);
-  const rows = useGridRows(box, { count: records.length, rowHeight, focusedRow: focus[0] });
+function useFocusedRows(box: RefObject<HTMLElement | null>, props: RecordGridProps, rowHeight: number) {
+  const { records, columns, edited } = props;
+  const [place, setPlace] = useState(FIRST_PLACE);
+  const focus: CellPlace = [rowOfPlace(place, records), Math.min(place.column, columns.length - 1)];
+  const editedRow = edited.edit === undefined ? -1 : records.findIndex(({ id }) => id === edited.edit?.record.id);
+  const rows = useGridRows(box, { count: records.length, rowHeight, keptRows: [focus[0], editedRow] });
   const move = (row: number, column: number): void => {
-    const next: CellPlace = [clamp(row, records.length - 1), clamp(column, columns.length - 1)];
-    setFocus(next);
-    rows.show(next[0]);
-    requestAnimationFrame(() => cellAt(box.current, next)?.focus());
+    const next = placeAt(records, row, Math.min(column, columns.length - 1));
+    setPlace(next);
+    rows.show(next.row);
+    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>('[data-cell][tabindex="0"]')?.focus());
   };
-  return { rows, focus, move };
+  const onFocusIn = ({ target }: FocusEvent): void => {
+    const cell = target instanceof Element ? target.closest<HTMLElement>('[data-cell]')?.dataset.cell : undefined;
+    const [row, column] = cell?.split('-').map(Number) ?? [];
+    if (row !== undefined && column !== undefined) setPlace(placeAt(records, row, column));
+  };
+  return { rows, focus, move, onFocusIn };
 }
 
 /** Asks for more records when the end of the rows in view is near that of all. */
@@ -137,10 +172,7 @@ const STEPS: Readonly<Record<string, CellStep>> = {
   Home: [0, Number.NEGATIVE_INFINITY],
   End: [0, Number.POSITIVE_INFINITY],
 };
-const clamp = (value: number, most: number): number => Math.max(0, Math.min(value, most));
 const isCell = (target: EventTarget | null): boolean => (target as HTMLElement).role === 'gridcell';
-const cellAt = (box: HTMLElement | null, [row, column]: CellPlace): HTMLElement | null | undefined =>
-  box?.querySelector<HTMLElement>(`[data-cell="${row}-${column}"]`);
 
 function HeaderRow({ collection, columns, sort, selection, onSort }: RecordGridProps): JSX.Element {
   const keys = sortKeys(sort);
@@ -213,21 +245,23 @@ interface GridRowProps extends RecordGridProps {
   readonly top: number;
   readonly focusedColumn: number | undefined;
   readonly editedColumn: number | undefined;
-  readonly onEdited: () => void;
+  readonly isGone: boolean;
+  readonly onEdited: (column: number) => void;
 }
 
 /** A grid that scrolls draws the rows that come into view, and leaves the others as they are. */
 function GridRow(props: GridRowProps): JSX.Element {
   const { collection, columns, record, index, top, focusedColumn, openId, selection, onOpen, editedColumn } = props;
+  const isGone = editedColumn !== undefined && props.isGone;
   return useMemo(
     () => <DrawnRow {...props} />,
-    [collection, columns, record, index, top, focusedColumn, openId, selection, onOpen, editedColumn],
+    [collection, columns, record, index, top, focusedColumn, openId, selection, onOpen, editedColumn, isGone],
   );
 }
 
 function DrawnRow(props: GridRowProps): JSX.Element {
-  const { collection, columns, record, index, top, focusedColumn, openId, selection, onOpen, editedColumn, onEdited } =
-    props;
+  const { collection, columns, record, index, top, focusedColumn, openId, selection, onOpen } = props;
+  const { editedColumn, isGone, onEdited } = props;
   const member = editedColumn === undefined ? undefined : editedMember(collection, columns[editedColumn], record);
   const id = String(record.id);
   return (
@@ -266,7 +300,7 @@ function DrawnRow(props: GridRowProps): JSX.Element {
       ))}
       {member !== undefined && (
         <div role="gridcell" class="editor-cell" style={{ gridColumn: editedColumn! + 2 }}>
-          <CellEditor collection={collection} member={member} record={record} onClose={onEdited} />
+          <CellEditor {...{ collection, member, record, isGone }} onClose={() => onEdited(editedColumn!)} />
         </div>
       )}
     </div>
