@@ -63,6 +63,8 @@ export function watchAddress(): void {
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     if (link === null || link.target !== '' || link.origin !== location.origin) return;
     if (link.pathname !== ROOT && !link.pathname.startsWith(`${ROOT}/`)) return;
+    // The browser follows a link to a part of the open page, and moves the focus there.
+    if (link.hash !== '' && link.pathname + link.search === location.pathname + location.search) return;
     event.preventDefault();
     goTo(link.pathname + link.search);
   });

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { changeQuery } from '../../app/page-address.ts';
+import { isTyping } from '../../app/page-keys.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { isWritingOn } from '../../app/viewed-caller.ts';
@@ -77,7 +78,8 @@ export function CellEditor(props: CellEditorProps): JSX.Element {
   const onKeyDown = (event: KeyboardEvent): void => {
     event.stopPropagation();
     if (event.key === 'Escape') onClose();
-    else if (event.key === 'Enter' && !event.shiftKey) void save();
+    // A button has Enter for itself.
+    else if (event.key === 'Enter' && !event.shiftKey && isTyping(event.target)) void save();
     else return;
     event.preventDefault();
   };
