@@ -9,6 +9,7 @@ import { areKeysShown } from './key-list.tsx';
 import { address, goTo, pathTo } from './page-address.ts';
 import { isActionOn, pageActions, runAction, shownShortcut } from './page-keys.ts';
 import { openPages } from './page-list.ts';
+import { collectionsWithId, hasText } from './palette-names.ts';
 import { type Theme, theme } from './preferences.ts';
 import { schema, signOut } from './session-state.ts';
 import { undoNewest } from './toasts.tsx';
@@ -40,21 +41,17 @@ function actions(): readonly Goal[] {
   ];
 }
 
-const isId = (text: string): boolean => /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(text);
-
 function goalsOf(text: string, ofPage: readonly Goal[]): readonly Goal[] {
   const collections = schema.value?.collections ?? [];
-  if (isId(text)) {
-    const current = address.value.subject;
-    const ordered = collections.toSorted((a, b) => Number(b.name === current) - Number(a.name === current));
-    return ordered.map(({ name }) => goal(`${name} ${text}`, pathTo('data', name, { record: text })));
-  }
-  const all = [
+  const named = [
     ...openPages().map(({ name, title }) => goal(title, pathTo(name))),
     ...collections.map(({ name }) => goal(name, pathTo('data', name))),
     ...ofPage,
   ];
-  return all.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase()));
+  const records = collectionsWithId(collections, text, address.value.subject).map((name) =>
+    goal(`${name} ${text}`, pathTo('data', name, { record: text })),
+  );
+  return [...named.filter(({ title }) => hasText(title, text)), ...records];
 }
 
 const closePalette = (): void => {

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
+import { hasText } from '../../app/palette-names.ts';
 import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
 import { greyReason, isWritingOn, viewedCaller } from '../../app/viewed-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
@@ -39,7 +40,7 @@ export function DataPage(): JSX.Element {
 function CollectionList({ current }: { readonly current: string | undefined }): JSX.Element {
   const [text, setText] = useState('');
   const all = schema.value?.collections ?? [];
-  const found = all.filter(({ name }) => name.includes(text.trim().toLowerCase()));
+  const found = all.filter(({ name }) => hasText(name, text));
   return (
     <details class="collections" open={matchMedia('(min-width: 800px)').matches || current === undefined}>
       <summary>{current ?? wording.collections}</summary>
