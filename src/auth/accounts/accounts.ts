@@ -1,6 +1,6 @@
 /** Registers accounts, logs users in and out, and shows, refreshes and ends their sessions. */
 
-import type { Database, Queryable, Transaction } from '../../database/contract.ts';
+import type { Database, Transaction } from '../../database/contract.ts';
 import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
@@ -21,6 +21,7 @@ import type { NewSession, SessionRow, SessionSecrets, SessionStart, Sessions } f
 import { isNewPlace, type RecordedSignIn } from './new-sign-ins.ts';
 import type { PasswordCheck, PasswordClaim } from './password-check.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
+import { lockProved, type Proof } from './proofs.ts';
 import { requireOpenRegistration } from './registration.ts';
 import type { User, Users } from './users.ts';
 import { VerifiedLogins } from './verified-logins.ts';
@@ -110,12 +111,12 @@ export class Accounts {
    */
   async login(claim: PasswordClaim, guest?: string): Promise<SignedIn> {
     const { users, passwords, passwordCheck } = this.#parts;
-    const { account, rehash } = await passwordCheck.run(claim, { event: 'login_failed' });
-    if (account === undefined) throw new Problem('invalid_credentials', 'the email or the password is wrong');
-    const newHash = rehash ? await passwords.hash(claim.password) : undefined;
-    const { id: userId, methods } = account;
-    const store = newHash === undefined ? undefined : (tx: Transaction) => users.storePassword(tx, userId, newHash);
-    return this.signIn({ userId, method: 'password', client: claim.client, guest, methods }, store);
+    const { proof, rehash } = await passwordCheck.run(claim, { event: 'login_failed' });
+    if (proof === undefined) throw wrongSignIn('password');
+    const start = { ...proof, method: 'password', client: claim.client, guest } as const;
+    if (!rehash) return this.signIn(start);
+    const passwordHash = await passwords.hash(claim.password);
+    return this.signIn({ ...start, passwordHash }, (tx) => users.storeRehash(tx, proof, passwordHash));
   }
 
   /** Finishes a sign-in by the second factor. Throws `invalid_credentials` for every wrong input; `rate_limited`. */
@@ -213,31 +214,34 @@ export class Accounts {
 
   /**
    * `start.userId`: a user who has been identified. A second factor makes it a challenge instead of a session.
-   * `also` is part of the transaction. Throws `email_unverified`.
+   * `also` is part of the transaction. Throws `email_unverified`; `invalid_credentials` if the account or what the user
+   * proved has changed since.
    */
   async signIn(start: SignInStart, also?: (tx: Transaction) => Promise<void>): Promise<SignedIn> {
+    const { userId, method, client } = start;
     // A code by mail verifies the address.
-    if (start.userId !== undefined && start.method !== 'code') await this.#verified.check(start.userId, start.client);
+    if (userId !== undefined && method !== 'code') await this.#verified.check(userId, client);
     const { db } = this.#parts;
-    // The statement that opens a challenge needs no transaction.
-    const asked = also === undefined ? await this.#challenge(db, start, start.methods ?? []) : undefined;
-    if (asked !== undefined) return asked;
-    const outcome = await db.transaction(async (tx) => {
-      await also?.(tx);
-      return (await this.#challenge(tx, start)) ?? this.#begin(tx, start);
-    });
-    return 'challenge' in outcome ? outcome : this.#begun(outcome, start.guest);
+    try {
+      const outcome = await db.transaction(async (tx) => {
+        await also?.(tx);
+        return (await this.#challenge(tx, start)) ?? this.#begin(tx, start);
+      });
+      return 'challenge' in outcome ? outcome : await this.#begun(outcome, start.guest);
+    } catch (error) {
+      if (!(error instanceof ProofLost)) throw error;
+      await recordAudit(db, { event: 'login_failed', userId, client, detail: { reason: 'account_changed' } });
+      throw wrongSignIn(method);
+    }
   }
 
-  async #challenge(
-    db: Queryable,
-    start: SignInStart,
-    known?: readonly SecondFactorMethod[],
-  ): Promise<Challenged | undefined> {
+  async #challenge(tx: Transaction, start: SignInStart): Promise<Challenged | undefined> {
     const { userId, method, secondFactor, guest, client } = start;
-    if (userId === undefined || secondFactor === true) return undefined;
-    const methods = known ?? (await factorMethods(db, userId));
-    return methods.length === 0 ? undefined : openChallenge(db, { userId, method, guest }, { methods, client });
+    if (userId === undefined) return undefined;
+    const methods = await lockProved(tx, { ...start, userId });
+    if (methods === undefined) throw new ProofLost();
+    if (secondFactor === true || methods.length === 0) return undefined;
+    return openChallenge(tx, { userId, method, guest }, { methods, client });
   }
 
   async #begin(tx: Transaction, start: SignInStart): Promise<BegunSession> {
@@ -323,12 +327,20 @@ export interface AnsweredChallenge {
   readonly client: RequestClient;
 }
 
-interface SignInStart extends SessionStart {
+interface SignInStart extends SessionStart, Omit<Proof, 'userId'> {
   /** The session of a guest, which the sign-in ends. */
   readonly guest?: string | undefined;
-  /** The user's methods of a second factor, as the account was read. */
-  readonly methods?: readonly SecondFactorMethod[];
 }
+
+/** Undoes the transaction of a sign-in. */
+class ProofLost extends Error {}
+
+/** Hides whether the account changed before or after the proof. */
+export const wrongSignIn = (method: SessionStart['method']): Problem =>
+  new Problem(
+    'invalid_credentials',
+    method === 'password' ? 'the email or the password is wrong' : 'the sign-in is not valid any more; start again',
+  );
 
 interface BegunSession {
   readonly secrets: SessionSecrets;

@@ -11,6 +11,7 @@ import type { ClaimedMail } from '../mail/outbox.ts';
 import { isSecret } from '../sessions/secrets.ts';
 import type { AccountParts } from './accounts.ts';
 import type { LoginCodes } from './login-codes.ts';
+import { lockProved, type Proof } from './proofs.ts';
 import { emailTaken, type User } from './users.ts';
 import { markClaim } from './ways-in.ts';
 
@@ -42,12 +43,13 @@ export class EmailChange {
     const { db, users, limiter, outbox } = this.#parts;
     const user = await users.byId(db, principal);
     if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
-    await this.#checkOwner(user, proof, { client, sessionId });
+    const given = await this.#checkOwner(user, proof, { client, sessionId });
     const address = normalEmail(email);
     if (address === user.email) throw invalidEmail('this is the address of your account already');
     await limiter.mail(client);
     const detail = { client, sessionId, userId: user.id };
     await db.transaction(async (tx) => {
+      if ((await lockProved(tx, given)) === undefined) throw wrongProof(proof);
       await outbox.insert(tx, { kind: 'email_change', address, detail });
       await outbox.insert(tx, {
         kind: 'email_changed',
@@ -105,15 +107,16 @@ export class EmailChange {
     { email, id }: User,
     proof: EmailChangeRequest['proof'],
     { client, sessionId }: { readonly client: RequestClient; readonly sessionId: string },
-  ): Promise<void> {
+  ): Promise<Proof> {
     const { passwordCheck, loginCodes } = this.#parts;
     if ('code' in proof) {
-      if ((await loginCodes.spend({ email, code: proof.code }, client)) !== id) throw wrongProof('/code');
-      return;
+      if ((await loginCodes.spend({ email, code: proof.code }, client)) !== id) throw wrongProof(proof);
+      return { userId: id, email };
     }
     const claim = { email, password: proof.password, client };
-    const { account } = await passwordCheck.run(claim, { event: 'email_change_failed', sessionId });
-    if (account === undefined) throw wrongProof('/password');
+    const { proof: matched } = await passwordCheck.run(claim, { event: 'email_change_failed', sessionId });
+    if (matched === undefined) throw wrongProof(proof);
+    return matched;
   }
 }
 
@@ -170,9 +173,11 @@ function invalidEmail(detail: string): Problem {
   return problemOfError('validation_failed', { pointer: '/email', code: 'invalid_value', detail });
 }
 
-function wrongProof(pointer: '/password' | '/code'): Problem {
-  const detail =
-    pointer === '/password' ? 'the password is wrong' : 'the code is wrong, has expired, or was used before';
+function wrongProof(proof: EmailChangeRequest['proof']): Problem {
+  const [pointer, detail] =
+    'password' in proof
+      ? ['/password', 'the password is wrong']
+      : ['/code', 'the code is wrong, has expired, or was used before'];
   return problemOfError('invalid_credentials', { pointer, code: 'invalid_credentials', detail });
 }
 

@@ -15,6 +15,7 @@ import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { ClaimedMail } from '../mail/outbox.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { AccountParts, Accounts, SignedIn } from './accounts.ts';
+import type { Proof } from './proofs.ts';
 import { claimBySignIn, dropAllWaysIn } from './ways-in.ts';
 
 export interface LoginCodeClaim {
@@ -86,7 +87,7 @@ export class LoginCodes {
   async confirmCode({ email, code }: LoginCodeClaim, { client, guest }: LoginRequest): Promise<SignedIn> {
     const userId = await this.spend({ email, code }, client);
     if (userId === undefined) throw wrongLoginCode();
-    return this.#signIn(userId, { client, guest });
+    return this.#signIn({ userId, email: normalEmail(email) }, { client, guest });
   }
 
   /** Returns the user whose code it was, which works no more; undefined: it is wrong. Throws `not_found`, `rate_limited`. */
@@ -110,13 +111,13 @@ export class LoginCodes {
            USING "users" u
            WHERE o.token_hash = ${text(hashSecret(token))}
              AND ${IS_LIVE}
-       RETURNING u.id`)
+       RETURNING u.id, u.email`)
       : [];
     if (cells === undefined) {
       await limiter.wrongToken(client);
       throw wrongLoginCode();
     }
-    return this.#signIn(namedCells(cells, 'id').id, { client, guest });
+    return this.#signIn(namedCells(cells, 'userId', 'email'), { client, guest });
   }
 
   #requireOtp(): void {
@@ -141,10 +142,11 @@ export class LoginCodes {
     });
   }
 
-  async #signIn(userId: string, { client, guest }: LoginRequest): Promise<SignedIn> {
+  async #signIn(proof: Proof, { client, guest }: LoginRequest): Promise<SignedIn> {
     const { accounts, authenticator } = this.#parts;
     let isFirstProof = false;
-    const outcome = await accounts.signIn({ userId, method: 'code', client, guest }, async (tx) => {
+    const { userId } = proof;
+    const outcome = await accounts.signIn({ ...proof, method: 'code', client, guest }, async (tx) => {
       isFirstProof = await this.#prove(tx, userId);
     });
     if (isFirstProof) await authenticator.userChanged(userId);

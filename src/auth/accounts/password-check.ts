@@ -1,10 +1,12 @@
 /** Checks passwords within limits, audits failures, and takes as long for an unknown account as for a known one. */
 import type { Database } from '../../database/contract.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
 import { type AuditEntry, type RequestClient, recordAudit } from '../audit-trail.ts';
 import { LimitReached } from '../limits/attempt-counter.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { PasswordPool } from './passwords.ts';
-import type { UserAccount, Users } from './users.ts';
+import type { Proof } from './proofs.ts';
+import type { Users } from './users.ts';
 
 export interface PasswordClaim {
   readonly email: string;
@@ -21,7 +23,7 @@ export interface PasswordCheckParts {
 
 export interface CheckedPassword {
   /** Undefined: an unknown account, a wrong password, or a disabled user. */
-  readonly account: UserAccount | undefined;
+  readonly proof: Proof | undefined;
   /** The password is correct, but stored with weaker parameters than today's. */
   readonly rehash: boolean;
 }
@@ -59,10 +61,11 @@ export class PasswordCheck {
     const account = await users.accountOf(db, email);
     const { ok, rehash } = await passwords.verify(password, account?.passwordHash);
     const userId = account?.id;
-    if (account === undefined) return { account: undefined, rehash: false, userId, reason: 'unknown_email' };
-    if (!ok) return { account: undefined, rehash: false, userId, reason: 'wrong_password' };
-    if (account.isDisabled) return { account: undefined, rehash: false, userId, reason: 'disabled' };
-    return { account, rehash, userId, reason: undefined };
+    if (account === undefined) return { proof: undefined, rehash: false, userId, reason: 'unknown_email' };
+    if (!ok) return { proof: undefined, rehash: false, userId, reason: 'wrong_password' };
+    if (account.isDisabled) return { proof: undefined, rehash: false, userId, reason: 'disabled' };
+    const { id, passwordHash } = account;
+    return { proof: { userId: id, passwordHash, email: normalEmail(email) }, rehash, userId, reason: undefined };
   }
 
   async #recordLimit(claim: PasswordClaim, limit: string): Promise<void> {

@@ -10,6 +10,7 @@ import { dropProofs, findProof, useProof } from '../mail/email-tokens.ts';
 import type { AccountParts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
+import { lockProved } from './proofs.ts';
 import { claimByReset, dropWaysIn, markClaim } from './ways-in.ts';
 
 export interface PasswordChange {
@@ -45,17 +46,19 @@ export class Recovery {
     const { sessionId } = caller;
     const email = (await users.byId(db, caller.principal))?.email ?? '';
     const claim = { email, password, client };
-    const { account } = await passwordCheck.run(claim, { event: 'password_change_failed', sessionId });
-    if (account === undefined) throw wrongPresentPassword();
+    const { proof } = await passwordCheck.run(claim, { event: 'password_change_failed', sessionId });
+    if (proof === undefined) throw wrongPresentPassword();
+    const { userId } = proof;
     checkNewPassword(newPassword, email, '/new_password');
     const hash = await passwords.hash(newPassword);
     const ended = await db.transaction(async (tx) => {
-      await users.storePassword(tx, account.id, hash);
-      for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, account.id);
-      await recordAudit(tx, { event: 'password_changed', userId: account.id, sessionId, client });
-      return sessions.endAll(tx, account.id, sessionId);
+      if ((await lockProved(tx, proof)) === undefined) throw wrongPresentPassword();
+      await users.storePassword(tx, userId, hash);
+      for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, userId);
+      await recordAudit(tx, { event: 'password_changed', userId, sessionId, client });
+      return sessions.endAll(tx, userId, sessionId);
     });
-    if (ended > 0) await authenticator.userChanged(account.id);
+    if (ended > 0) await authenticator.userChanged(userId);
   }
 
   /** Hides whether the address belongs to an account. Throws `rate_limited`. */
@@ -85,10 +88,11 @@ export class Recovery {
       const used = await useProof(tx, 'reset_password', token);
       if (used === undefined) return false;
       const { userId } = used;
+      // In the order in which `lockProved` locks the rows.
+      const isFirst = await users.proveEmail(tx, userId);
       await users.storePassword(tx, userId, hash);
       // Only the owner of the address reads its mail. A stranger who held the account before that proof
       // loses every way in.
-      const isFirst = await users.proveEmail(tx, userId);
       if ((await claimByReset(tx, userId)) || isFirst) await dropWaysIn(tx, userId, { keepsFactor: !isFirst });
       for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, userId);
       await sessions.endAll(tx, userId);

@@ -20,7 +20,7 @@ import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { join, param, type Sql, sql, text, uuid } from '../../sql.ts';
 import type { Caller } from '../caller.ts';
-import { METHODS, readMethods, type SecondFactorMethod } from '../factors/factor-rows.ts';
+import type { Proof } from './proofs.ts';
 import { beginRoleHistory } from './role-history.ts';
 
 /** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */
@@ -60,8 +60,6 @@ export interface UserAccount {
   readonly passwordHash: string | undefined;
   readonly isDisabled: boolean;
   readonly isVerified: boolean;
-  /** Empty: the user has no second factor. */
-  readonly methods: readonly SecondFactorMethod[];
 }
 
 export class Users {
@@ -126,19 +124,17 @@ export class Users {
   async accountOf(db: Queryable, email: string): Promise<UserAccount | undefined> {
     if (parseString(email) === undefined) return undefined;
     const [cells] = await db.rows(sql`
-      SELECT u.id, a.password_hash, u.disabled, u.email_verified, ${METHODS}
+      SELECT u.id, a.password_hash, u.disabled, u.email_verified
         FROM "users" u
         LEFT JOIN "_auth_accounts" a ON a.user_id = u.id
-        LEFT JOIN "_auth_totp" t ON t.user_id = u.id AND t.confirmed_at IS NOT NULL
        WHERE u.email = ${text(normalEmail(email))}`);
     if (cells === undefined) return undefined;
-    const [, passwordHash, isDisabled, isVerified, hasRecovery] = cells;
+    const [, passwordHash, isDisabled, isVerified] = cells;
     return {
       ...namedCells(cells, 'id'),
       passwordHash: passwordHash ?? undefined,
       isDisabled: isDisabled === 't',
       isVerified: isVerified === 't',
-      methods: readMethods(hasRecovery),
     };
   }
 
@@ -199,6 +195,15 @@ export class Users {
           ON CONFLICT (user_id) DO UPDATE
          SET password_hash = EXCLUDED.password_hash,
              password_changed_at = EXCLUDED.password_changed_at`);
+  }
+
+  /** The same password with today's parameters. Another password stays. */
+  async storeRehash(db: Queryable, { userId, passwordHash }: Proof, hash: string): Promise<void> {
+    await db.run(sql`
+      UPDATE "_auth_accounts"
+         SET password_hash = ${text(hash)}
+       WHERE user_id = ${uuid(userId)}
+         AND password_hash = ${text(passwordHash ?? null)}`);
   }
 
   /** Returns false if the address was proved before. */

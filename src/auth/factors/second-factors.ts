@@ -2,6 +2,7 @@
 import type { Database, Transaction } from '../../database/contract.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import type { PasswordCheck } from '../accounts/password-check.ts';
+import { lockProved } from '../accounts/proofs.ts';
 import type { Users } from '../accounts/users.ts';
 import { type AuditEntry, type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
@@ -127,9 +128,12 @@ export class SecondFactors {
     if ('code' in proof) return codes.spend({ userId, code: proof.code, sessionId, client }, (tx) => work(tx, true));
     const email = (await users.byId(db, userId))?.email ?? '';
     const claim = { email, password: proof.password, client };
-    const { account } = await passwordCheck.run(claim, { event: 'confirmation_failed', sessionId });
-    if (account === undefined) throw wrongPassword();
-    return db.transaction((tx) => work(tx, false));
+    const { proof: matched } = await passwordCheck.run(claim, { event: 'confirmation_failed', sessionId });
+    if (matched === undefined) throw wrongPassword();
+    return db.transaction(async (tx) => {
+      if ((await lockProved(tx, matched)) === undefined) throw wrongPassword();
+      return work(tx, false);
+    });
   }
 
   async #delete(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {

@@ -6,14 +6,15 @@ import { namedCells } from '../../database/cells.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
 import { seconds, sql, text } from '../../sql.ts';
-import type { AccountParts, Accounts, SignedIn } from '../accounts/accounts.ts';
+import { type AccountParts, type Accounts, type SignedIn, wrongSignIn } from '../accounts/accounts.ts';
+import { lockProved, type Proof } from '../accounts/proofs.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import { requireUsedFactor } from '../factors/used-factor.ts';
 import { presetOf } from '../providers/presets.ts';
 import type { SessionClaims } from '../sessions/authenticator.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
-import { isChallenge, keepCode, takeCode } from './app-codes.ts';
+import { findCode, isChallenge, keepCode, spendAppCode } from './app-codes.ts';
 import { isAppRedirect, withCode } from './app-redirects.ts';
 import { failed, type GrantSession, startGrant } from './oauth-grant.ts';
 import type { Identities, Identity } from './oauth-identity.ts';
@@ -146,13 +147,18 @@ export class OAuth {
   async exchange({ code, verifier, client, guest }: CodeExchange): Promise<SignedIn> {
     const { db, accounts, limiter } = this.#parts;
     await limiter.refresh(client);
-    const taken = await takeCode(db, code, verifier);
-    if (taken?.isOwn === true) return accounts.signIn({ userId: taken.userId, method: 'oauth', client, guest });
-    if (taken !== undefined) {
-      const detail = { code: 'invalid_credentials' };
-      await recordAudit(db, { event: 'oauth_failed', userId: taken.userId, client, detail });
+    const found = await findCode(db, code, verifier);
+    if (found === undefined) throw wrongAppCode();
+    const { userId, isOwn } = found;
+    if (isOwn) {
+      // In the transaction that stores the session: who ends the sessions of the user voids codes before.
+      return accounts.signIn({ userId, method: 'oauth', client, guest }, async (tx) => {
+        if (!(await spendAppCode(tx, code))) throw wrongAppCode();
+      });
     }
-    throw new Problem('invalid_credentials', 'the code has expired or was used before, or it is of another verifier');
+    await spendAppCode(db, code);
+    await recordAudit(db, { event: 'oauth_failed', userId, client, detail: { code: 'invalid_credentials' } });
+    throw wrongAppCode();
   }
 
   /**
@@ -222,12 +228,20 @@ export class OAuth {
     }
     const { userId, isClaimed } = await identities.signIn({ identity, sessionUserId: flow.userId, client });
     if (isClaimed) await authenticator.userChanged(userId);
+    const proof = { userId, identity };
     if (flow.challenge !== undefined) {
-      const code = await keepCode(this.#parts.db, userId, flow.challenge);
+      const code = await this.#codeFor(proof, flow.challenge);
       return { kind: 'coded', redirectTo: withCode(redirectTo ?? '/', code) };
     }
-    const outcome = await accounts.signIn({ userId, method: 'oauth', client, guest });
+    const outcome = await accounts.signIn({ ...proof, method: 'oauth', client, guest });
     return { kind: 'signed_in', outcome, redirectTo: redirectTo && withChallenge(redirectTo, outcome) };
+  }
+
+  #codeFor(proof: Proof, challenge: string): Promise<string> {
+    return this.#parts.db.transaction(async (tx) => {
+      if ((await lockProved(tx, proof)) === undefined) throw wrongSignIn('oauth');
+      return keepCode(tx, proof.userId, challenge);
+    });
   }
 
   #provider(name: string): KnownProvider {
@@ -265,6 +279,9 @@ export class OAuth {
     return { ...flow, redirectTo: cells[1] ?? undefined };
   }
 }
+
+const wrongAppCode = (): Problem =>
+  new Problem('invalid_credentials', 'the code has expired or was used before, or it is of another verifier');
 
 const badChallenge = (detail: string): Problem =>
   problemOfError('invalid_parameter', { parameter: 'code_challenge', code: 'invalid_parameter', detail });

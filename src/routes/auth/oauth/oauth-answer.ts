@@ -25,6 +25,7 @@ export const answerParameter = (name: string): OperationParameter => ({
 export const FINISH_PROBLEMS: readonly ProblemCode[] = [
   'oauth_failed',
   'oauth_denied',
+  'invalid_credentials',
   'registration_closed',
   'email_unverified',
   'account_exists',
