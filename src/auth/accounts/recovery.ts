@@ -115,7 +115,8 @@ export class Recovery {
 
   /**
    * Outside of a session of the account, its reader may be another person than its maker: what the maker added ends,
-   * but for the password, and the next proof by the mailbox ends that, too. Throws `validation_failed`, `rate_limited`.
+   * but for the password, or the first identity of an account without one, and the next proof by the mailbox ends that,
+   * too. Throws `validation_failed`, `rate_limited`.
    */
   async confirmVerification(token: string, caller: Caller | undefined, client: RequestClient): Promise<void> {
     const { db, users, authenticator } = this.#parts;
@@ -124,7 +125,7 @@ export class Recovery {
       if (used === undefined) return undefined;
       const isFirst = await users.proveEmail(tx, used.userId);
       if (isFirst && !(caller?.kind === 'user' && caller.principal === used.userId)) {
-        await dropWaysIn(tx, used.userId, { keepsFactor: false });
+        await dropWaysIn(tx, used.userId, { keepsFactor: false, keepsFirstIdentity: true });
         await markClaim(tx, used.userId, false);
       }
       await dropProofs(tx, 'verify_email', used.userId);

@@ -1,12 +1,15 @@
 /** The ways into an account. A proof of its address ends those of a stranger who registered it. */
+import { namedCells } from '../../database/cells.ts';
 import type { Transaction } from '../../database/contract.ts';
-import { param, sql, uuid } from '../../sql.ts';
+import { empty, param, sql, text, uuid } from '../../sql.ts';
 import { deleteFactors } from '../factors/factor-rows.ts';
 import { dropProofs } from '../mail/email-tokens.ts';
 
 /** A reader of the mailbox alone must not pass a second factor, which ends only with the ways of an unproved address. */
 interface Ending {
   readonly keepsFactor: boolean;
+  /** An account without a password keeps its first identity, which made it. Default: false. */
+  readonly keepsFirstIdentity?: boolean;
 }
 
 /**
@@ -51,17 +54,38 @@ export async function dropAllWaysIn(tx: Transaction, userId: string): Promise<vo
 }
 
 /** Ends the ways besides the password, with their sessions: a stranger may have held the account. */
-export async function dropWaysIn(tx: Transaction, userId: string, { keepsFactor }: Ending): Promise<void> {
+export async function dropWaysIn(
+  tx: Transaction,
+  userId: string,
+  { keepsFactor, keepsFirstIdentity }: Ending,
+): Promise<void> {
   if (!keepsFactor) await deleteFactors(tx, userId);
   // An enrolment that was not confirmed is not a factor yet.
   await tx.run(sql`DELETE FROM "_auth_totp" WHERE user_id = ${uuid(userId)} AND confirmed_at IS NULL`);
   await tx.run(sql`DELETE FROM "_auth_passkey_challenges" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_passkeys" WHERE user_id = ${uuid(userId)}`);
-  await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
+  const kept = keepsFirstIdentity ? await onlyWayIn(tx, userId) : undefined;
+  await tx.run(sql`
+    DELETE FROM "_auth_identities"
+     WHERE user_id = ${uuid(userId)}
+       ${kept === undefined ? empty : sql`AND NOT (issuer = ${text(kept.issuer)} AND subject = ${text(kept.subject)})`}`);
   await tx.run(sql`DELETE FROM "_auth_former_guests" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_api_keys" WHERE created_by = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_oauth_codes" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_sessions" WHERE user_id = ${uuid(userId)} AND method <> 'password'`);
   // The stranger's own mailbox may hold a token that changes the address.
   await dropProofs(tx, 'change_email', userId);
+}
+
+/** The first identity of an account without a password. */
+async function onlyWayIn(tx: Transaction, userId: string) {
+  const [cells] = await tx.rows(sql`
+    SELECT i.issuer, i.subject
+      FROM "_auth_identities" i
+      LEFT JOIN "_auth_accounts" a ON a.user_id = i.user_id
+     WHERE i.user_id = ${uuid(userId)}
+       AND a.password_hash IS NULL
+     ORDER BY i.created_at
+     LIMIT 1`);
+  return cells && namedCells(cells, 'issuer', 'subject');
 }

@@ -1,16 +1,22 @@
 // @module-tag long
 /** `register: { verify: true }`: a login needs a verified address. */
 import { afterAll, expect, test } from 'vitest';
-import { raw } from '../../../src/sql.ts';
-import { describeOnOne } from '../../support/service.ts';
+import { raw, sql, uuid } from '../../../src/sql.ts';
+import { describeOnBoth, describeOnOne } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 import { SmtpServer, tokenIn } from '../mail/smtp-server.ts';
+import { Browser } from '../oauth/identity-provider.ts';
+import { CLIENT, ProviderDoubles, SECRET } from '../oauth/provider-doubles.ts';
 import { codeOf, login, newEmail, PASSWORD, register, SCHEMA } from '../people.ts';
 
 const VERIFYING = SCHEMA.replace('register: { roles: [member] }', 'register: { roles: [member], verify: true }');
 const smtp = new SmtpServer();
 await smtp.start();
-afterAll(() => smtp.close());
+const doubles = await ProviderDoubles.listen();
+afterAll(() => {
+  smtp.close();
+  doubles.close();
+});
 
 describeOnOne(
   'logins with a verified address',
@@ -105,4 +111,44 @@ describeOnOne(
     });
   },
   { schema: `${VERIFYING}limits: { reset: 4 in 1h }\n`, env: { SMTP_URL: smtp.url, BYLAW_RATE_LIMIT: 'on' } },
+);
+
+describeOnBoth(
+  'an account that a provider made without a proof of the address',
+  (service) => {
+    const post = (path: string, body: object) => service.anonymous.post(`/api/auth/${path}`, body);
+    const signIn = async () =>
+      JSON.parse((await new Browser().follow(`${service.url}/api/auth/oauth/gitlab/start`)).text);
+    const token = async (to: string, nth: number) => {
+      await until(`mail ${nth} to ${to}`, () => smtp.to(to).length >= nth);
+      return tokenIn(smtp.to(to)[nth - 1]!);
+    };
+
+    test('keeps the provider when the address is verified, until the next proof by the mailbox', async () => {
+      const email = newEmail('made');
+      doubles.next = { sub: email, email };
+      expect((await signIn()).code).toBe('email_unverified');
+      const { db, auth } = service.app;
+      const [made] = await auth.admin.accounts({ email, limit: 1 });
+      await db.run(sql`
+        INSERT INTO "_auth_identities" (issuer, subject, user_id, created_at)
+        VALUES ('https://later.example', 'later', ${uuid(made!.id)}, now())`);
+      expect((await post('email/verify/confirm', { token: await token(email, 1) })).status).toBe(204);
+      expect((await signIn()).user.id).toBe(made!.id);
+      const identities = () => db.rows(sql`SELECT issuer FROM "_auth_identities" WHERE user_id = ${uuid(made!.id)}`);
+      expect(await identities()).toEqual([[`${doubles.url}/gitlab`]]);
+
+      await post('password/reset/request', { email });
+      const reset = { token: await token(email, 2), password: 'an even longer phrase' };
+      expect((await post('password/reset/confirm', reset)).status).toBe(204);
+      expect(await identities()).toEqual([]);
+      expect((await signIn()).code).toBe('account_exists');
+    });
+  },
+  {
+    schema: `${VERIFYING}oauth:
+  gitlab: { preset: gitlab, issuer: '${doubles.url}/gitlab', client_id: ${CLIENT}, client_secret: ${SECRET} }
+`,
+    env: { SMTP_URL: smtp.url },
+  },
 );
