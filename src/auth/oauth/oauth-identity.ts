@@ -7,6 +7,7 @@
  */
 import { namedCells, readStrings } from '../../database/cells.ts';
 import type { Database, Queryable, Transaction } from '../../database/contract.ts';
+import { parseString } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import type { SystemValues } from '../../records/system.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
@@ -60,9 +61,15 @@ const standardEmail = ({ email, email_verified }: ProviderDocument) => ({
   isEmailVerified: email_verified === true,
 });
 
+/** Characters, by OpenID Connect Core 1.0, section 2. */
+const MAX_SUBJECT = 255;
+
 /** Throws `oauth_failed`. */
 export function providerSubjectOf(subject: unknown): string {
-  if (typeof subject === 'string' && subject !== '') return subject;
+  if (typeof subject === 'string' && subject !== '') {
+    if (subject.length <= MAX_SUBJECT && parseString(subject) !== undefined) return subject;
+    throw new Problem('oauth_failed', 'the provider sent a subject that is too long, or not valid Unicode text');
+  }
   // JSON numbers beyond 2^53 are read as their neighbours: two people would become one.
   if (Number.isSafeInteger(subject)) return String(subject);
   throw new Problem('oauth_failed', 'the provider did not say who signed in');

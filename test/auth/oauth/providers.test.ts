@@ -81,6 +81,27 @@ describeOnOne(
       expect(again.user).toMatchObject({ id: first.user.id, name: shown });
     });
 
+    test.each<[string, string]>([
+      ['a NUL', 'n\u0000x'],
+      ['a lone surrogate', '\ud800X'],
+      ['256 characters', 'x'.repeat(256)],
+      ['3,000 characters', 'x'.repeat(3_000)],
+    ])('a subject with %s is rejected, in a token and in a profile', async (_, sub) => {
+      for (const name of ['google', 'discord'] as const) {
+        const account = accountOf(name, { sub });
+        expect([name, outcomeOf(await signIn(name, account))]).toEqual([name, '400 oauth_failed']);
+        expect(await service.app.auth.admin.accounts({ email: account.email, limit: 1 })).toEqual([]);
+      }
+    });
+
+    test('a subject with 255 characters signs in', async () => {
+      for (const name of ['google', 'discord'] as const) {
+        const account = accountOf(name, { sub: 'x'.repeat(255) });
+        const [first, again] = [json(await signIn(name, account)), json(await signIn(name, account))];
+        expect([first.user.email, again.user.id]).toEqual([account.email, first.user.id]);
+      }
+    });
+
     test.each(NAMES)('%s: a person declines', async (name) => {
       expect(outcomeOf(await signIn(name, undefined))).toBe('403 oauth_denied');
     });
