@@ -4,6 +4,7 @@
  * passwords as argon2id, tokens as SHA-256 of 256 random bits. The one exception is the private
  * signing keys, which every node needs: key-wrapping.ts.
  */
+import type { StoreError } from '../database/contract.ts';
 import { raw, type Sql } from '../sql.ts';
 
 /** Each user has a row. Without a hash the user has no password, and signs in through a provider. */
@@ -320,3 +321,7 @@ export const authTables: readonly Sql[] = [
   LIMITS_TABLE,
   ...AUTH_INDEXES,
 ].map(raw);
+
+/** A row would reference a user who was deleted while the request was under way. */
+export const isOfDeletedUser = ({ kind, violated }: StoreError): boolean =>
+  kind === 'foreign_key' && violated?.constraint.startsWith('_auth_') === true;

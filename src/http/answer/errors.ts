@@ -1,6 +1,7 @@
 /** The one error door: turns every thrown value into problem details (RFC 9457) without leaking internals. */
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { isOfDeletedUser } from '../../auth/auth-tables.ts';
 import { QueueFull, StoreError } from '../../database/contract.ts';
 import { isSchemaMoved } from '../../database/to-store-error.ts';
 import { StorageUnavailable } from '../../files/storage/storage.ts';
@@ -41,6 +42,8 @@ function translated(error: unknown): Problem | undefined {
 }
 
 function problemOfStore(error: StoreError): Problem | undefined {
+  // Only sessions write such rows: a sign-in locks the user before.
+  if (isOfDeletedUser(error)) return new Problem('unauthenticated', 'the user no longer exists', { cause: error });
   switch (error.kind) {
     case 'unavailable':
     // A time limit that no route turned into an error of its own is a limit of the service.

@@ -51,6 +51,7 @@ class Gate {
 
 const verified = new Gate();
 const begun = new Gate();
+const inserted = new Gate();
 const cheap = cheapPasswords();
 /** The gate is behind the comparison. Hashes of `stale` count as weaker than those of today. */
 const stale = new Set<string>();
@@ -63,7 +64,7 @@ const passwords: PasswordPool = {
   },
 };
 
-/** The gate is before the beginning of a transaction. */
+/** The gates are before the beginning of a transaction, and before a statement outside of one that inserts a row. */
 const watch = async (db: Database): Promise<Database> =>
   new Proxy(db, {
     get(target, name) {
@@ -71,6 +72,7 @@ const watch = async (db: Database): Promise<Database> =>
       if (typeof value !== 'function') return value;
       return async (...args: unknown[]) => {
         if (name === 'transaction') await begun.pass();
+        if (name === 'run' && (args[0] as Sql).text.trimStart().startsWith('INSERT')) await inserted.pass();
         return Reflect.apply(value, target, args);
       };
     },
@@ -259,6 +261,18 @@ describeOnBoth(
         expect(await countOf(service, SESSIONS, person)).toBe(0);
       },
     );
+
+    test.each<[string, object, Gate]>([
+      ['auth/passkeys/options', {}, inserted],
+      ['auth/totp/enrol', {}, inserted],
+      ['auth/keys', { name: 'late', roles: ['member'] }, begun],
+      ['users/invite', { email: newEmail('late'), roles: ['guest'] }, begun],
+    ])('a session whose user is deleted makes nothing by /api/%s', async (path, body, gate) => {
+      const person = await service.user('lead');
+      const release = await gate.hold(() => person.client.post(`/api/${path}`, body));
+      await service.app.db.run(sql`DELETE FROM "users" WHERE id = ${uuid(person.id)}`);
+      expect(codeOf(await release())).toBe('401 unauthenticated');
+    });
 
     if (service.kind === 'postgres')
       test.each([
