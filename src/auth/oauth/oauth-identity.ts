@@ -36,7 +36,7 @@ export interface Identity {
 
 export interface ProviderSignIn {
   readonly identity: Identity;
-  /** The user in whose session the flow was started. */
+  /** The user in whose session, which goes on, the flow was started. */
   readonly sessionUserId: string | undefined;
   readonly client: RequestClient;
 }

@@ -70,8 +70,8 @@ export interface OAuthParts extends Pick<AccountParts, 'db' | 'schema' | 'authen
 
 interface Flow {
   readonly grant: GrantSession;
-  /** The user in whose session the flow was started. */
-  readonly userId?: string;
+  /** The session of a user in which the flow was started. */
+  readonly session?: SessionClaims;
   /** The guest's session in which the flow was started, and which it ends. */
   readonly guest?: string;
   /** The session whose user is linked with the identity; no session starts. */
@@ -226,7 +226,8 @@ export class OAuth {
       await identities.link(link.userId, identity, client);
       return { kind: 'linked', redirectTo: redirectTo ?? '/' };
     }
-    const { userId, isClaimed } = await identities.signIn({ identity, sessionUserId: flow.userId, client });
+    const sessionUserId = await this.#presentUser(flow.session);
+    const { userId, isClaimed } = await identities.signIn({ identity, sessionUserId, client });
     if (isClaimed) await authenticator.userChanged(userId);
     const proof = { userId, identity };
     if (flow.challenge !== undefined) {
@@ -251,13 +252,26 @@ export class OAuth {
   }
 
   /** A session that is over counts as no session. */
-  async #holderOf(cookie: string | undefined): Promise<Pick<Flow, 'userId' | 'guest'>> {
+  async #holderOf(cookie: string | undefined): Promise<Pick<Flow, 'session' | 'guest'>> {
     if (cookie === undefined) return {};
     try {
-      const { kind, principal } = await this.#parts.authenticator.authenticate({ cookie });
-      return kind === 'user' ? { userId: principal } : { guest: principal };
+      const { kind, principal, sessionId } = await this.#parts.authenticator.authenticate({ cookie });
+      return kind === 'user' ? { session: { sessionId, userId: principal } } : { guest: principal };
     } catch (error) {
       if (error instanceof Problem) return {};
+      throw error;
+    }
+  }
+
+  /** As for links: a session that ended meanwhile, or lacks the second factor of its user, counts as no session. */
+  async #presentUser(session: SessionClaims | undefined): Promise<string | undefined> {
+    if (session === undefined) return undefined;
+    const { authenticator, db } = this.#parts;
+    try {
+      await requireUsedFactor(db, await authenticator.callerOfSession(session));
+      return session.userId;
+    } catch (error) {
+      if (error instanceof Problem) return undefined;
       throw error;
     }
   }

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Mailer } from '../../../src/auth/mail/mailer.ts';
 import { profileIdentity } from '../../../src/auth/oauth/oauth-identity.ts';
+import type { Client } from '../../support/client.ts';
 import { describeOnOne } from '../../support/service.ts';
+import { enrol } from '../authenticator.ts';
 import {
   answerJson,
   Browser,
@@ -97,6 +99,25 @@ describeOnOne(
       const page = await signIn({}, { email, email_verified: true });
       expect(outcomeOf(page)).toBe('409 account_exists');
       expect(json(page).detail).toContain('an admin has this email');
+    });
+
+    test.each<[string, (client: Client) => Promise<unknown>]>([
+      ['ended', (client) => client.post('/api/auth/password', { password: PASSWORD, new_password: 'a later phrase' })],
+      ['lacks a second factor', enrol],
+    ])('L11: an admin does not join from its own session that %s meanwhile', async (_, change) => {
+      const { id, email } = await account(['admin']);
+      const [{ cookie }, { client }] = [await login(service.anonymous, email), await login(service.anonymous, email)];
+      const browser = new Browser();
+      browser.setCookie(service.url, 'svc_session', cookie.split('=')[1]!);
+      const follow = browser.follow.bind(browser);
+      // Behind the start.
+      browser.follow = async (...to) => {
+        await change(client);
+        return follow(...to);
+      };
+      expect(outcomeOf(await signIn({}, { email, email_verified: true }, browser))).toBe('409 account_exists');
+      const events = await service.app.auth.admin.audit({ userId: id, event: 'oauth_linked', limit: 1 });
+      expect(events).toEqual([]);
     });
 
     test('L11: an admin joins from its own session only, not from another user or another site', async () => {
