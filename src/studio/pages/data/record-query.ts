@@ -7,6 +7,8 @@ import { leadsToOne, type ServedCollection, type ServedRelation } from '../../da
 export interface StudioRecord {
   readonly id: string | number;
   readonly expand?: Readonly<Record<string, StudioRecord | readonly StudioRecord[] | null>>;
+  /** The relations with more records than `expand` holds. */
+  readonly expand_more?: readonly string[];
   readonly can?: { readonly update: boolean | 'depends'; readonly delete: boolean };
   readonly [member: string]: unknown;
 }

@@ -3,8 +3,14 @@ import { keepTabDraft, keptTabDraft } from '../../../app/tab-drafts.ts';
 import type { ServedCollection, ServedField, ServedRelation } from '../../../data/schema-answer.ts';
 import type { StudioRecord } from '../record-query.ts';
 
-/** The texts of the controls that a person changed; null is the null of the API. A list: ids of related records. */
-export type FormDraft = Readonly<Record<string, string | null | readonly string[]>>;
+/** The texts of the controls that a person changed; null is the null of the API. */
+export type FormDraft = Readonly<Record<string, string | null | LinkEdit>>;
+
+/** The ids that a person added to a many_to_many, and those that the person removed: a record shows only its first links. */
+export interface LinkEdit {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+}
 
 export type FormMember = ServedField | ServedRelation;
 
@@ -54,32 +60,51 @@ function localTextOf(value: string): string {
   return local.toISOString().slice(0, 19);
 }
 
-/** The ids of a many_to_many. */
-export const linkedIdsOf = (name: string, record: StudioRecord | undefined): readonly string[] =>
-  ((record?.expand?.[name] ?? []) as readonly StudioRecord[]).map(({ id }) => String(id));
+/** The ids of a many_to_many that the record shows, after the edit. */
+export function linkedIdsOf(name: string, record: StudioRecord | undefined, edit = NO_EDIT): readonly string[] {
+  const shown = ((record?.expand?.[name] ?? []) as readonly StudioRecord[]).map(({ id }) => String(id));
+  return [...shown.filter((id) => !edit.remove.includes(id)), ...edit.add.filter((id) => !shown.includes(id))];
+}
+
+const NO_EDIT: LinkEdit = { add: [], remove: [] };
+
+export function addLink(id: string, { add, remove }: LinkEdit = NO_EDIT): LinkEdit {
+  if (remove.includes(id)) return { add, remove: remove.filter((each) => each !== id) };
+  return { add: [...add, id], remove };
+}
+
+/** The edit that undoes this one, where each of its ids changed a link. */
+const reversed = ({ add, remove }: LinkEdit): LinkEdit => ({ add: remove, remove: add });
+
+export const removeLink = (id: string, edit = NO_EDIT): LinkEdit => reversed(addLink(id, reversed(edit)));
+
+const isLinkEdit = (given: FormDraft[string]): given is LinkEdit => typeof given === 'object' && given !== null;
 
 /** `data` of the write. Unchanged members are left out, and keep their value or take their default. */
 export function formData(collection: ServedCollection, draft: FormDraft): Readonly<Record<string, unknown>> {
   const members = formMembersOf(collection).filter(({ name }) => draft[name] !== undefined);
   return Object.fromEntries(
     members.map((member) => {
-      const given = draft[member.name] as string | null | readonly string[];
-      return [member.name, typeof given === 'string' || given === null ? sentValueOf(member, given) : { set: given }];
+      const given = draft[member.name]!;
+      return [member.name, isLinkEdit(given) ? given : sentValueOf(member, given)];
     }),
   );
 }
 
-/** The write that undoes the one of `draft`. */
+/** The write that undoes the one of `draft`. Undefined if a former value is not known. */
 export function undoOf(
   collection: ServedCollection,
   draft: FormDraft,
   before: StudioRecord,
-): Readonly<Record<string, unknown>> {
+): Readonly<Record<string, unknown>> | undefined {
   const members = formMembersOf(collection).filter(({ name }) => draft[name] !== undefined);
-  return Object.fromEntries(
-    members.map(({ name }) => [
-      name,
-      Array.isArray(draft[name]) ? { set: linkedIdsOf(name, before) } : (before[name] ?? null),
-    ]),
-  );
+  const values = members.map(({ name }) => [name, formerValueOf(name, draft[name]!, before)] as const);
+  return values.some(([, value]) => value === undefined) ? undefined : Object.fromEntries(values);
+}
+
+function formerValueOf(name: string, given: FormDraft[string], before: StudioRecord): unknown {
+  if (!isLinkEdit(given)) return before[name] ?? null;
+  // An added link may be one that the record had and did not show.
+  const isWhole = before.expand?.[name] !== undefined && before.expand_more?.includes(name) !== true;
+  return given.add.length === 0 || isWhole ? reversed(given) : undefined;
 }

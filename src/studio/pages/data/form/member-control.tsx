@@ -6,7 +6,15 @@ import type { ServedField, ServedRelation } from '../../../data/schema-answer.ts
 import { wording } from '../../../en.ts';
 import { FileUpload } from '../../../parts/file-upload.tsx';
 import type { StudioRecord } from '../record-query.ts';
-import { controlTextOf, type FormDraft, type FormMember, linkedIdsOf } from './form-draft.ts';
+import {
+  controlTextOf,
+  type FormDraft,
+  type FormMember,
+  type LinkEdit,
+  linkedIdsOf,
+  addLink,
+  removeLink,
+} from './form-draft.ts';
 import { ReferenceBox, recordTitleOf } from './reference-box.tsx';
 
 interface MemberControlProps {
@@ -187,7 +195,8 @@ function LinksControl(props: RelationControlProps): JSX.Element {
   const stored = (record?.expand?.[name] ?? []) as readonly StudioRecord[];
   const [titles, setTitles] = useState<Readonly<Record<string, string>>>({});
   const known = Object.fromEntries(stored.map((each) => [String(each.id), recordTitleOf(target, each)]));
-  const ids = (draft[name] as readonly string[] | undefined) ?? linkedIdsOf(name, record);
+  const edit = draft[name] as LinkEdit | undefined;
+  const ids = linkedIdsOf(name, record, edit);
   return (
     <div class="links">
       <ul>
@@ -200,7 +209,7 @@ function LinksControl(props: RelationControlProps): JSX.Element {
               disabled={isForbidden}
               aria-keyshortcuts="-"
               aria-label={`${wording.removeTerm}: ${titles[each] ?? known[each] ?? each}`}
-              onClick={() => onDraft(ids.filter((other) => other !== each))}
+              onClick={() => onDraft(removeLink(each, edit))}
             >
               ×
             </button>
@@ -219,7 +228,7 @@ function LinksControl(props: RelationControlProps): JSX.Element {
         onChoose={(value, title) => {
           if (value === null || ids.includes(value)) return;
           if (title !== undefined) setTitles({ ...titles, [value]: title });
-          onDraft([...ids, value]);
+          onDraft(addLink(value, edit));
         }}
       />
     </div>

@@ -29,16 +29,15 @@ export async function writeRecord(
   const { record, etag } = base;
   const saved = (await records.update(record.id, data, { ...options, ifMatch: etag })) as StudioRecord;
   noteRecord({ kind: 'updated', collection: name, record: saved });
-  const next = etagOf(saved);
+  const [undone, next] = [undoOf(collection, draft, record), etagOf(saved)];
   const undo = async (): Promise<void> => {
     try {
-      const before = undoOf(collection, draft, record);
-      const undone = await records.update(record.id, before, { ...options, ifMatch: next });
-      noteRecord({ kind: 'updated', collection: name, record: undone as StudioRecord });
+      const former = (await records.update(record.id, undone!, { ...options, ifMatch: next })) as StudioRecord;
+      noteRecord({ kind: 'updated', collection: name, record: former });
     } catch (error) {
       showToast(noteProblem(error).text);
     }
   };
-  showToast(wording.saved, next === undefined ? undefined : undo);
+  showToast(wording.saved, undone === undefined || next === undefined ? undefined : undo);
   return saved;
 }
