@@ -91,6 +91,12 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       expect((await ann!.client.get(`/api/files/${image}`)).body.data.name).toBe('cover.txt');
     });
 
+    const offline = async (value: boolean): Promise<void> => {
+      await studio.page.send('Network.enable');
+      const conditions = { offline: value, latency: 0, downloadThroughput: -1, uploadThroughput: -1 };
+      await studio.page.send('Network.emulateNetworkConditions', conditions);
+    };
+
     test('a draft outlives a reload, is saved with If-Match, and is undone by Ctrl+Z', async () => {
       const id = await create('Before');
       await openEdit(id);
@@ -105,7 +111,20 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       await studio.until('.record dl');
       expect((await read(id)).title).toBe('After');
       await studio.page.until(`document.querySelector('.record h2').textContent === 'After'`);
+      await studio.click('.record header button:not(:disabled)', 'Edit');
+      await studio.until('.record-form');
+      await studio.fill({ title: 'Later' });
+      await save();
+      await studio.page.until(`document.querySelector('.record h2').textContent === 'Later'`);
       await studio.page.evaluate('document.activeElement.blur()');
+      // An undo that does not reach the service is not lost.
+      await offline(true);
+      await studio.press('z', 2);
+      await studio.page.until(
+        `document.querySelector('.toasts').textContent.includes('The service cannot be reached')`,
+      );
+      await offline(false);
+      await studio.press('z', 2);
       await studio.press('z', 2);
       await studio.page.until(`document.querySelector('.record h2').textContent === 'Before'`);
       expect((await read(id)).title).toBe('Before');
@@ -279,14 +298,6 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       const id = await create('Offline');
       await openEdit(id);
       await studio.fill({ title: 'Online' });
-      const offline = (value: boolean) =>
-        studio.page.send('Network.emulateNetworkConditions', {
-          offline: value,
-          latency: 0,
-          downloadThroughput: -1,
-          uploadThroughput: -1,
-        });
-      await studio.page.send('Network.enable');
       await offline(true);
       await save();
       await studio.page.until(

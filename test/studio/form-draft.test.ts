@@ -6,6 +6,9 @@ import { describeOnBoth } from '../support/service.ts';
 const { formData, linkedIdsOf, undoOf, addLink, removeLink } = await import(
   new URL('../../src/studio/pages/data/form/form-draft.ts', import.meta.url).href
 );
+const { RestoredTags } = await import(
+  new URL('../../src/studio/pages/data/form/restored-tags.ts', import.meta.url).href
+);
 
 const SCHEMA = `
 roles: { admin: {}, member: {} }
@@ -30,6 +33,28 @@ test('links are added to the shown ones and removed from them, and each edit tak
   expect([both, linkedIdsOf('tags', record, both)]).toEqual([{ add: ['c'], remove: ['a'] }, ['b', 'c']]);
   expect(addLink('a', removeLink('c', both))).toEqual({ add: [], remove: [] });
   expect(linkedIdsOf('tags', undefined, added)).toEqual(['c']);
+});
+
+test('an undo has the former value of each member, null too; a change of a hidden value has none', () => {
+  const field = (name: string) => ({ name, type: 'string', read_only: false });
+  const collection = { fields: [field('a'), field('b')], relations: [] };
+  const draft = { a: 'new', b: null };
+  expect(undoOf(collection, draft, { id: 1, a: null, b: 'old' })).toEqual({ a: null, b: 'old' });
+  expect(undoOf(collection, draft, { id: 1, a: null })).toBe(undefined);
+});
+
+test('undos of one record follow each other, also after a change that followed an undo', () => {
+  const tags = new RestoredTags();
+  // Two changes, from version 1 to 2 and from 2 to 3; the undo of the second one makes version 4 of version 2.
+  tags.note('items/1', '"2.read"', '"4.written"');
+  expect(tags.newest('items/1', '"2.written-gzip"')).toBe('"4.written"');
+  expect(tags.newest('items/2', '"2.written"')).toBe('"2.written"');
+  // A change to version 5 is undone, too.
+  tags.note('items/1', '"4.read"', '"6.written"');
+  expect(tags.newest('items/1', '"2.written"')).toBe('"6.written"');
+  // A version that is made of the values comes back as it was.
+  tags.note('items/1', '"6.read"', '"2.written"');
+  expect(tags.newest('items/1', '"4.read"')).toBe('"2.written"');
 });
 
 describeOnBoth(

@@ -91,7 +91,7 @@ export function formData(collection: ServedCollection, draft: FormDraft): Readon
   );
 }
 
-/** The write that undoes the one of `draft`. Undefined if a former value is not known. */
+/** The write that undoes the one of `draft`. Undefined if a former value is not known, as a hidden one. */
 export function undoOf(
   collection: ServedCollection,
   draft: FormDraft,
@@ -103,7 +103,7 @@ export function undoOf(
 }
 
 function formerValueOf(name: string, given: FormDraft[string], before: StudioRecord): unknown {
-  if (!isLinkEdit(given)) return before[name] ?? null;
+  if (!isLinkEdit(given)) return before[name];
   // An added link may be one that the record had and did not show.
   const isWhole = before.expand?.[name] !== undefined && before.expand_more?.includes(name) !== true;
   return given.add.length === 0 || isWhole ? reversed(given) : undefined;
