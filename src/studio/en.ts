@@ -129,6 +129,8 @@ export const wording = {
   deleteTitle: 'Delete this record?',
   deleteHint:
     'Records that depend on it are deleted too, lose their reference, or prevent this, as the schema says. It cannot be undone.',
+  notJson: 'Nothing was saved: a value is not JSON.',
+  jsonExpected: 'JSON is expected, such as {"a": 1}, ["a", "b"] or "text".',
   byDefault: 'default',
   required: 'required',
   findRecord: 'Find by title, or paste an id',

@@ -1,9 +1,10 @@
 /** The draft of a form: the texts of its controls, the write that they stand for, and its undo. */
 import { expect, test } from 'vitest';
+import type { Client } from '../support/client.ts';
 import { describeOnBoth } from '../support/service.ts';
 
 /** Its types are those of a page. */
-const { formData, linkedIdsOf, undoOf, addLink, removeLink } = await import(
+const { checkedData, controlTextOf, formData, linkedIdsOf, undoOf, addLink, removeLink } = await import(
   new URL('../../src/studio/pages/data/form/form-draft.ts', import.meta.url).href
 );
 const { RestoredTags } = await import(
@@ -17,6 +18,9 @@ collections:
   items:
     fields:
       title: { type: string, required: true, max: 200 }
+      meta: json
+      labels: { type: list, of: string }
+      spot: point
     relations:
       tags: { kind: many_to_many, collection: tags }
     access: &open { list: true, read: true, create: [{ roles: [member] }], update: [{ roles: [member] }] }
@@ -57,14 +61,46 @@ test('undos of one record follow each other, also after a change that followed a
   expect(tags.newest('items/1', '"4.read"')).toBe('"2.written"');
 });
 
+const JSON_EXPECTED = 'JSON is expected, such as {"a": 1}, ["a", "b"] or "text".';
+
+interface ServedItems {
+  readonly name: string;
+  readonly fields: readonly { readonly name: string; readonly type: string }[];
+}
+const servedItems = async (client: Client): Promise<ServedItems> =>
+  (await client.get('/api/_schema')).body.data.collections.find(({ name }: ServedItems) => name === 'items');
+
 describeOnBoth(
   'a draft',
   (service) => {
+    test('a json field, a list and a point are shown as JSON, and its text is stored as it was written', async () => {
+      const { client } = await service.user();
+      const items = await servedItems(client);
+      const stored = { meta: { a: [1, 'b'] }, labels: ['a,b', 'c'], spot: { lat: 1, lng: 2 } };
+      const { id } = (await client.post('/api/items', { data: { title: 'Valued', ...stored } })).body.data;
+      const shown = async (): Promise<object> => {
+        const record = (await client.get(`/api/items/${id}`)).body.data;
+        const members = items.fields.filter(({ name }) => Object.hasOwn(stored, name));
+        return Object.fromEntries(members.map((field) => [field.name, controlTextOf(field, record[field.name])]));
+      };
+      const texts = { meta: '{"a":[1,"b"]}', labels: '["a,b","c"]', spot: '{"lat":1,"lng":2}' };
+      expect(await shown()).toEqual(texts);
+      const draft = { meta: '"text"', labels: '["x"]', spot: '{"lat": 3, "lng": 4}' };
+      expect((await client.patch(`/api/items/${id}`, { data: checkedData(items, draft) })).status).toBe(200);
+      expect(await shown()).toEqual({ meta: '"text"', labels: '["x"]', spot: '{"lat":3,"lng":4}' });
+      const emptied = { meta: 'null', labels: '[]', spot: '' };
+      expect((await client.patch(`/api/items/${id}`, { data: checkedData(items, emptied) })).status).toBe(200);
+      expect(await shown()).toEqual({ meta: null, labels: '[]', spot: null });
+      // A json field would take the text as a string.
+      const broken = { title: '{', meta: '{"a":2', labels: 'a' };
+      expect(() => checkedData(items, broken)).toThrow(
+        expect.objectContaining({ fields: { meta: JSON_EXPECTED, labels: JSON_EXPECTED } }),
+      );
+    });
+
     test('an edit of one link keeps the links that the record does not show, and so does its undo', async () => {
       const { client } = await service.user();
-      const collections: readonly { readonly name: string }[] = (await client.get('/api/_schema')).body.data
-        .collections;
-      const items = collections.find(({ name }) => name === 'items');
+      const items = await servedItems(client);
       const create = (collection: string, data: object): Promise<string> =>
         client.post(`/api/${collection}`, { data }).then(({ body }) => body.data.id);
       const ids: string[] = [];

@@ -12,7 +12,7 @@ import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { greyed } from '../../parts/greyed.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { type BulkOutcome, saveRecords, writeEach } from './bulk-actions.ts';
-import { type FormDraft, formData } from './form/form-draft.ts';
+import { checkedData, type FormDraft } from './form/form-draft.ts';
 import { MemberControl } from './form/member-control.tsx';
 import { noteRecord } from './record-events.ts';
 import type { StudioRecord } from './record-query.ts';
@@ -28,15 +28,14 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
   const [failed, setFailed] = useState<BulkOutcome['failed']>([]);
   const [problem, setProblem] = useState<ShownProblem>();
   const ids = records.map(({ id }) => id);
-  /** → true once all are written. */
-  const run = async (data?: Readonly<Record<string, unknown>>): Promise<boolean> => {
+  /** → true once all are written. @param values left out: the records are deleted */
+  const run = async (values?: FormDraft): Promise<boolean> => {
     setProblem(undefined);
-    const outcome = await writeEach(collection.name, ids, data).catch((error) => setProblem(noteProblem(error)));
+    const outcome = await writeValues(collection, ids, values).catch((error) => setProblem(noteProblem(error)));
     if (outcome === undefined) return false;
-    noteWritten(collection.name, outcome, data);
     setFailed(outcome.failed);
     setAsked(undefined);
-    showToast(`${data === undefined ? wording.deleted : wording.saved} ${outcome.written.length}`);
+    showToast(`${values === undefined ? wording.deleted : wording.saved} ${outcome.written.length}`);
     const isDone = outcome.failed.length === 0;
     if (isDone) onClear();
     return isDone;
@@ -66,7 +65,7 @@ export function BulkBar({ collection, records, onClear }: BulkBarProps): JSX.Ele
       <button type="button" aria-keyshortcuts="Shift+c" onClick={onClear}>
         {wording.clearSelection}
       </button>
-      {asked === 'edit' && <FieldForm collection={collection} onData={run} />}
+      {asked === 'edit' && <FieldForm collection={collection} problems={problem?.fields ?? {}} onValues={run} />}
       {asked === 'delete' && (
         <ConfirmDialog
           title={`${wording.deleteSelected} ${records.length}?`}
@@ -98,19 +97,28 @@ function FailedRecords({ failed }: Pick<BulkOutcome, 'failed'>): JSX.Element {
   );
 }
 
-/** @param data undefined after a delete */
-function noteWritten(collection: string, { written }: BulkOutcome, data: object | undefined): void {
-  for (const id of written)
+/** Writes or deletes the records, as far as they let it. @param values left out: the records are deleted */
+async function writeValues(
+  collection: ServedCollection,
+  ids: readonly StudioRecord['id'][],
+  values: FormDraft | undefined,
+): Promise<BulkOutcome> {
+  const { name } = collection;
+  const data = values && checkedData(collection, values);
+  const outcome = await writeEach(name, ids, data);
+  for (const id of outcome.written)
     noteRecord(
       data === undefined
-        ? { kind: 'deleted', collection, id: String(id) }
-        : { kind: 'updated', collection, record: { id, ...data } },
+        ? { kind: 'deleted', collection: name, id: String(id) }
+        : { kind: 'updated', collection: name, record: { id, ...data } },
     );
+  return outcome;
 }
 
 interface FieldFormProps {
   readonly collection: ServedCollection;
-  readonly onData: (data: Readonly<Record<string, unknown>>) => Promise<boolean>;
+  readonly problems: ShownProblem['fields'];
+  readonly onValues: (values: FormDraft) => Promise<boolean>;
 }
 
 /** The chosen field, the first one by default, and its value. */
@@ -121,7 +129,7 @@ interface FieldDraft {
 const NO_FIELD: FieldDraft = { values: {} };
 
 /** Asks for a value that all selected records get. */
-function FieldForm({ collection, onData }: FieldFormProps): JSX.Element {
+function FieldForm({ collection, problems, onValues }: FieldFormProps): JSX.Element {
   const { fields, relations } = collection;
   const members = [...fields, ...relations.filter(({ kind }) => kind === 'belongs_to')].filter(
     ({ read_only: isReadOnly }) => !isReadOnly,
@@ -134,7 +142,7 @@ function FieldForm({ collection, onData }: FieldFormProps): JSX.Element {
       class="field-form"
       onSubmit={(event) => {
         event.preventDefault();
-        void onData(formData(collection, values)).then((isDone) => isDone && setDraft(NO_FIELD));
+        void onValues(values).then((isDone) => isDone && setDraft(NO_FIELD));
       }}
     >
       <label>
@@ -150,7 +158,7 @@ function FieldForm({ collection, onData }: FieldFormProps): JSX.Element {
         member={member}
         record={undefined}
         draft={values}
-        problem={undefined}
+        problem={problems[member.name]}
         isForbidden={false}
         onDraft={(value) => setDraft({ name: member.name, values: { [member.name]: value } })}
       />

@@ -1,6 +1,8 @@
 /** The changes of a form that were not saved. Reloads of the tab keep them. */
+import { BylawError } from '../../../../client/client.ts';
 import { keepTabDraft, keptTabDraft } from '../../../app/tab-drafts.ts';
 import type { ServedCollection, ServedField, ServedRelation } from '../../../data/schema-answer.ts';
+import { wording } from '../../../en.ts';
 import type { StudioRecord } from '../record-query.ts';
 
 /** The texts of the controls that a person changed; null is the null of the API. */
@@ -28,12 +30,26 @@ export const keepDraft = (collection: string, id: string | undefined, draft: For
 
 const isNumeral = (text: string): boolean => /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text);
 
+/** The control has the JSON of the value. */
+export const showsJson = (member: FormMember): boolean =>
+  'type' in member && (member.type === 'json' || member.type === 'point' || member.type.endsWith('[]'));
+
+function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The value of a text. A text that is not of the type is sent as it is: the service says what it expects. */
 function sentValueOf(member: FormMember, text: string | null): unknown {
   if (text === null) return null;
   const type = 'type' in member ? member.type : 'id';
   const isText = type === 'string' && !('enum' in member && member.enum !== undefined);
   if (text === '' && !isText) return null;
+  if (showsJson(member)) return isJsonText(text) ? JSON.parse(text) : text;
   if (type === 'bool') return text === 'true';
   if ((type === 'int' || type === 'float') && isNumeral(text)) return Number(text);
   if (type === 'datetime' && /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text)) return instantOf(text);
@@ -50,7 +66,7 @@ function instantOf(text: string): string {
 export function controlTextOf(member: FormMember, value: unknown): string | null {
   if (value === undefined || value === null) return null;
   if ('type' in member && member.type === 'datetime') return localTextOf(String(value));
-  return String(value);
+  return showsJson(member) ? JSON.stringify(value) : String(value);
 }
 
 function localTextOf(value: string): string {
@@ -89,6 +105,24 @@ export function formData(collection: ServedCollection, draft: FormDraft): Readon
       return [member.name, isLinkEdit(given) ? given : sentValueOf(member, given)];
     }),
   );
+}
+
+/** As `formData`. Throws BylawError for a text that is not JSON where it must be: a json field takes any text as a string. */
+export function checkedData(collection: ServedCollection, draft: FormDraft): ReturnType<typeof formData> {
+  const isBroken = (member: FormMember, text = draft[member.name]): boolean =>
+    showsJson(member) && typeof text === 'string' && text !== '' && !isJsonText(text);
+  const errors = formMembersOf(collection).flatMap((member) =>
+    isBroken(member) ? [{ pointer: `/data/${member.name}`, code: 'wrong_type', detail: wording.jsonExpected }] : [],
+  );
+  if (errors.length > 0)
+    throw new BylawError({
+      type: 'about:blank',
+      title: wording.notJson,
+      status: 422,
+      code: 'validation_failed',
+      errors,
+    });
+  return formData(collection, draft);
 }
 
 /** The write that undoes the one of `draft`. Undefined if a former value is not known, as a hidden one. */

@@ -10,6 +10,7 @@ import {
   controlTextOf,
   type FormDraft,
   type FormMember,
+  showsJson,
   type LinkEdit,
   linkedIdsOf,
   addLink,
@@ -89,6 +90,10 @@ function FieldControl({ id, field, record, draft, problem, isForbidden, onDraft 
         ))}
       </select>
     );
+  }
+  if (showsJson(field)) {
+    const json = { ...shared, value: text ?? '', placeholder: wording.nullValue, spellcheck: false };
+    return <textarea {...json} rows={4} onInput={(event) => onDraft(event.currentTarget.value)} />;
   }
   if (type === 'string') return <TextControl field={field} text={text} shared={shared} onDraft={onDraft} />;
   const timed = INPUT_TYPES[type];

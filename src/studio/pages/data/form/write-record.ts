@@ -9,7 +9,7 @@ import { wording } from '../../../en.ts';
 import { noteRecord } from '../record-events.ts';
 import { expandedNames, type StudioRecord } from '../record-query.ts';
 import type { TaggedRecord } from '../record-reader.ts';
-import { type FormDraft, formData, undoOf } from './form-draft.ts';
+import { checkedData, type FormDraft, undoOf } from './form-draft.ts';
 import { RestoredTags } from './restored-tags.ts';
 
 /** Throws BylawError. A change can be undone until another user changes the record. */
@@ -19,7 +19,7 @@ export async function writeRecord(
   base: TaggedRecord | undefined,
 ): Promise<StudioRecord> {
   const { name } = collection;
-  const data = formData(collection, draft);
+  const data = checkedData(collection, draft);
   if (base === undefined) {
     const options = { expand: expandedNames(collection) };
     const created = (await service.collection(name).create(data, options)) as StudioRecord;

@@ -1,9 +1,9 @@
 // @module-tag long
-/** The search box of a relation in Chromium: any part of a searched title, else the beginning of a title. */
+/** The controls of a form in Chromium: the search box of a relation, and one for each type of a field. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Browser } from '../support/browser/browser.ts';
 import { describeInBrowser } from '../support/browser/describe-in-browser.ts';
-import { describeOnOne, type TestService } from '../support/service.ts';
+import { describeOnOne, type TestService, type User } from '../support/service.ts';
 import { StudioPage } from './studio-browser.ts';
 
 const SCHEMA = `
@@ -22,23 +22,28 @@ collections:
       book: { kind: belongs_to, collection: books }
       shelf: { kind: belongs_to, collection: shelves }
     access: { list: true, read: true, create: [{ roles: [member] }] }
+  values:
+    fields:
+      meta: json
+      labels: { type: list, of: string }
+    access: { list: true, read: true, create: [{ roles: [member] }], update: [{ roles: [member] }] }
 `;
 const NAMES = ['A history of lighthouses', 'Lighthouses of the north', 'Bridges'];
 
-describeOnOne('a relation in the studio', (service) => inBrowser(service), { schema: SCHEMA });
+describeOnOne('the controls of a form', (service) => inBrowser(service), { schema: SCHEMA });
 
 function inBrowser(service: TestService): void {
-  describeInBrowser('in Chromium, the search box of a relation', () => {
+  describeInBrowser('in Chromium, the controls of a form', () => {
     let browser: Browser;
     let studio: StudioPage;
+    let ann: User;
     beforeAll(async () => {
       browser = await Browser.open();
-      const ann = await service.user();
+      ann = await service.user();
       for (const collection of ['books', 'shelves'])
         for (const name of NAMES) await ann.client.post(`/api/${collection}`, { data: { name } });
       studio = await StudioPage.open(browser, service.url);
       await studio.beginAs(ann);
-      await studio.visit('/studio/data/copies?record=new', '.record-form');
     });
     afterAll(() => browser?.close());
 
@@ -57,11 +62,42 @@ function inBrowser(service: TestService): void {
     }
 
     test('a title with `search: true` is found by any part of it, another one by its beginning', async () => {
+      await studio.visit('/studio/data/copies?record=new', '.record-form');
       expect(await found('book', 'lighthouses')).toEqual([NAMES[0], NAMES[1]]);
       expect(await found('book', 'OF THE NÓRTH')).toEqual([NAMES[1]]);
       expect(await found('shelf', 'lighthouses')).toEqual([]);
       expect(await found('shelf', 'Light')).toEqual([NAMES[1]]);
       expect(await found('book', 'zeppelins')).toEqual([]);
+    });
+
+    /** The values of the form's controls, by their names. */
+    const shown = (): Promise<Readonly<Record<string, string>>> =>
+      studio.page.evaluate(
+        `Object.fromEntries([...document.querySelectorAll('.record-form [name]')].map(({ name, value }) => [name, value]))`,
+      );
+    const save = (): Promise<unknown> => studio.page.evaluate(`document.querySelector('.record-form').requestSubmit()`);
+    const edit = async (id: string): Promise<void> => {
+      await studio.visit(`/studio/data/values?record=${id}`, '.record dl');
+      await studio.click('.record header button:not(:disabled)', 'Edit');
+      await studio.until('.record-form');
+    };
+
+    test('JSON is edited as its text, and a broken text is shown at its field', async () => {
+      const data = { meta: { a: 1 }, labels: ['a,b', 'c'] };
+      const { id } = (await ann.client.post('/api/values', { data })).body.data;
+      await edit(id);
+      expect(await shown()).toEqual({ meta: '{"a":1}', labels: '["a,b","c"]' });
+      await studio.fill({ meta: '{"a":2', labels: '["d"]' });
+      await save();
+      await studio.until('.field-problem');
+      expect(await studio.texts('.field-problem')).toEqual([
+        'JSON is expected, such as {"a": 1}, ["a", "b"] or "text".',
+      ]);
+      expect(await studio.faults()).toEqual([]);
+      await studio.fill({ meta: '{"a":2}' });
+      await save();
+      await studio.until('.record dl');
+      expect((await ann.client.get(`/api/values/${id}`)).body.data).toMatchObject({ meta: { a: 2 }, labels: ['d'] });
     });
   });
 }
