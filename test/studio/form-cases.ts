@@ -142,6 +142,17 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       expect(await studio.texts('.conflict tbody tr')).toEqual(['titleMineTheirs', 'scoreunchanged2']);
       expect(await studio.faults()).toEqual([]);
       expect((await read(id)).title).toBe('Theirs');
+      // The draft of the tab is for the record as it was when the form was opened.
+      await studio.page.send('Page.reload');
+      await studio.page.until(
+        `document.querySelector('.record-form') === null && document.querySelector('.record dl') !== null`,
+      );
+      await studio.click('.record header button:not(:disabled)', 'Edit');
+      await studio.page.until(`document.querySelector('[name=title]')?.value === 'Mine'`);
+      await save();
+      await studio.until('.conflict table');
+      expect(await studio.texts('.conflict tbody tr')).toEqual(['titleMineTheirs', 'scoreunchanged2']);
+      expect((await read(id)).title).toBe('Theirs');
       await studio.click('.conflict button', 'Save mine');
       await studio.until('.record dl');
       expect(await read(id)).toMatchObject({ title: 'Mine', score: 2 });

@@ -54,8 +54,8 @@ function useCellEdit({ collection, member, record, onClose }: CellEditorProps) {
     } catch (error) {
       const { status, text, fields } = noteProblem(error);
       if (status !== 412) return setProblem(fields[member.name] ?? text);
-      // The form keeps the value, beside the record as it is now.
-      keepDraft(collection.name, String(record.id), draft);
+      // The form keeps the value, and shows both versions at its save.
+      keepDraft(collection.name, String(record.id), { values: draft, base });
       showToast(wording.conflict);
       onClose();
       changeQuery({ record: String(record.id) });

@@ -4,6 +4,7 @@ import { keepTabDraft, keptTabDraft } from '../../../app/tab-drafts.ts';
 import type { ServedCollection, ServedField, ServedRelation } from '../../../data/schema-answer.ts';
 import { wording } from '../../../en.ts';
 import type { StudioRecord } from '../record-query.ts';
+import type { TaggedRecord } from '../record-reader.ts';
 
 /** The texts of the controls that a person changed; null is the null of the API. */
 export type FormDraft = Readonly<Record<string, string | null | LinkEdit>>;
@@ -20,13 +21,21 @@ export type FormMember = ServedField | ServedRelation;
 export const formMembersOf = ({ fields, relations }: ServedCollection): readonly FormMember[] =>
   [...fields, ...relations].filter(({ read_only: isReadOnly }) => !isReadOnly);
 
+/** A draft, as the tab keeps it. */
+interface KeptDraft {
+  readonly values: FormDraft;
+  /** The record as it was when the form was opened, which the values are saved over; undefined for a new one. */
+  readonly base?: TaggedRecord | undefined;
+}
+
 const nameOfDraft = (collection: string, id: string | undefined): string => `draft:${collection}/${id ?? ''}`;
 
-export const keptDraft = (collection: string, id: string | undefined): FormDraft =>
-  keptTabDraft<FormDraft>(nameOfDraft(collection, id)) ?? {};
+export const keptDraft = (collection: string, id: string | undefined): KeptDraft | undefined =>
+  keptTabDraft<KeptDraft>(nameOfDraft(collection, id));
 
-export const keepDraft = (collection: string, id: string | undefined, draft: FormDraft): void =>
-  keepTabDraft(nameOfDraft(collection, id), Object.keys(draft).length === 0 ? undefined : draft);
+/** @param draft undefined: the tab keeps none */
+export const keepDraft = (collection: string, id: string | undefined, draft: KeptDraft | undefined): void =>
+  keepTabDraft(nameOfDraft(collection, id), draft);
 
 const isNumeral = (text: string): boolean => /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text);
 

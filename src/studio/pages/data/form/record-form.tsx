@@ -24,30 +24,30 @@ interface RecordFormProps {
   readonly onCancel: () => void;
 }
 
-/** The draft, which storage keeps with each change. */
-function useDraft(collection: string, id: string | undefined) {
-  const [draft, setDraft] = useState<FormDraft>(() => keptDraft(collection, id));
+/** The draft, which storage keeps with each change, and the record that it is saved over. */
+function useDraft(collection: string, edited: TaggedRecord | undefined) {
+  const id = edited === undefined ? undefined : String(edited.record.id);
+  const [{ values, base }, setDraft] = useState(() => keptDraft(collection, id) ?? { values: {}, base: edited });
   const change = (name: string, value: FormDraft[string]): void => {
     // Several controls may change before the next render.
     setDraft((before) => {
-      const next = { ...before, [name]: value };
+      const next = { ...before, values: { ...before.values, [name]: value } };
       keepDraft(collection, id, next);
       return next;
     });
   };
-  return [draft, change] as const;
+  return { draft: values, base, change, drop: () => keepDraft(collection, id, undefined) };
 }
 
 export function RecordForm({ collection, edited, fields, onSaved, onCancel }: RecordFormProps): JSX.Element {
-  const id = edited === undefined ? undefined : String(edited.record.id);
-  const [draft, change] = useDraft(collection.name, id);
+  const { draft, base, change, drop } = useDraft(collection.name, edited);
   const [problem, setProblem] = useState<ShownProblem>();
   const [isBusy, setBusy] = useState(false);
-  const save = async (base = edited): Promise<void> => {
+  const save = async (over = base): Promise<void> => {
     setBusy(true);
     try {
-      const saved = await writeRecord(collection, draft, base);
-      keepDraft(collection.name, id, {});
+      const saved = await writeRecord(collection, draft, over);
+      drop();
       onSaved(saved);
     } catch (error) {
       setProblem(noteProblem(error));
@@ -56,11 +56,11 @@ export function RecordForm({ collection, edited, fields, onSaved, onCancel }: Re
     }
   };
   const leave = (): void => {
-    keepDraft(collection.name, id, {});
+    drop();
     onCancel();
   };
-  const isConflict = problem?.status === 412 && edited !== undefined;
-  const isUnchanged = edited !== undefined && Object.keys(draft).length === 0;
+  const isConflict = problem?.status === 412 && base !== undefined;
+  const isUnchanged = base !== undefined && Object.keys(draft).length === 0;
   return (
     <form
       class="record-form"
@@ -74,17 +74,17 @@ export function RecordForm({ collection, edited, fields, onSaved, onCancel }: Re
         <MemberControl
           key={member.name}
           member={member}
-          record={edited?.record}
+          record={base?.record}
           draft={draft}
           problem={problem?.fields[member.name]}
-          isForbidden={edited !== undefined && fields[member.name]?.write === (false satisfies Capability)}
+          isForbidden={base !== undefined && fields[member.name]?.write === (false satisfies Capability)}
           onDraft={(value) => change(member.name, value)}
         />
       ))}
       {isConflict && (
         <ConflictTable
           collection={collection}
-          before={edited.record}
+          before={base.record}
           draft={draft}
           onOver={(stored) => void save(stored)}
           onStored={leave}
