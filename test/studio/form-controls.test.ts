@@ -26,6 +26,7 @@ collections:
     fields:
       meta: json
       labels: { type: list, of: string }
+      code: { type: string, max: 50 }
     access: { list: true, read: true, create: [{ roles: [member] }], update: [{ roles: [member] }] }
 `;
 const NAMES = ['A history of lighthouses', 'Lighthouses of the north', 'Bridges'];
@@ -82,11 +83,22 @@ function inBrowser(service: TestService): void {
       await studio.until('.record-form');
     };
 
+    test('a short string keeps its line breaks', async () => {
+      const { id } = (await ann.client.post('/api/values', { data: { code: 'one\ntwo' } })).body.data;
+      await edit(id);
+      expect(await shown()).toMatchObject({ code: 'one\ntwo' });
+      await studio.page.evaluate(`document.querySelector('[name=code]').focus()`);
+      await studio.page.send('Input.insertText', { text: '!' });
+      await save();
+      await studio.until('.record dl');
+      expect((await ann.client.get(`/api/values/${id}`)).body.data.code).toMatch(/^!?one\ntwo!?$/);
+    });
+
     test('JSON is edited as its text, and a broken text is shown at its field', async () => {
       const data = { meta: { a: 1 }, labels: ['a,b', 'c'] };
       const { id } = (await ann.client.post('/api/values', { data })).body.data;
       await edit(id);
-      expect(await shown()).toEqual({ meta: '{"a":1}', labels: '["a,b","c"]' });
+      expect(await shown()).toMatchObject({ meta: '{"a":1}', labels: '["a,b","c"]' });
       await studio.fill({ meta: '{"a":2', labels: '["d"]' });
       await save();
       await studio.until('.field-problem');

@@ -11,6 +11,8 @@ const { RestoredTags } = await import(
   new URL('../../src/studio/pages/data/form/restored-tags.ts', import.meta.url).href
 );
 
+const JSON_EXPECTED = 'JSON is expected, such as {"a": 1}, ["a", "b"] or "text".';
+
 const SCHEMA = `
 roles: { admin: {}, member: {} }
 register: { roles: [member] }
@@ -47,6 +49,16 @@ test('an undo has the former value of each member, null too; a change of a hidde
   expect(undoOf(collection, draft, { id: 1, a: null })).toBe(undefined);
 });
 
+test('a number that no double holds is sent as it was written, so that the service reports it', () => {
+  const field = (type: string) => ({ name: type, type, read_only: false });
+  const collection = { fields: ['int', 'float', 'json'].map(field), relations: [] };
+  expect(formData(collection, { int: '-1e400', float: '1e999' })).toEqual({ int: '-1e400', float: '1e999' });
+  expect(formData(collection, { int: '-1e3', float: '1e99' })).toEqual({ int: -1000, float: 1e99 });
+  expect(() => checkedData(collection, { json: '{"a":[1e999]}' })).toThrow(
+    expect.objectContaining({ fields: { json: JSON_EXPECTED } }),
+  );
+});
+
 test('undos of one record follow each other, also after a change that followed an undo', () => {
   const tags = new RestoredTags();
   // Two changes, from version 1 to 2 and from 2 to 3; the undo of the second one makes version 4 of version 2.
@@ -60,8 +72,6 @@ test('undos of one record follow each other, also after a change that followed a
   tags.note('items/1', '"6.read"', '"2.written"');
   expect(tags.newest('items/1', '"4.read"')).toBe('"2.written"');
 });
-
-const JSON_EXPECTED = 'JSON is expected, such as {"a": 1}, ["a", "b"] or "text".';
 
 interface ServedItems {
   readonly name: string;

@@ -37,7 +37,9 @@ export const keptDraft = (collection: string, id: string | undefined): KeptDraft
 export const keepDraft = (collection: string, id: string | undefined, draft: KeptDraft | undefined): void =>
   keepTabDraft(nameOfDraft(collection, id), draft);
 
-const isNumeral = (text: string): boolean => /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text);
+/** A numeral beyond the doubles would be sent as null. */
+const isNumeral = (text: string): boolean =>
+  /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text));
 
 /** The control has the JSON of the value. */
 export const showsJson = (member: FormMember): boolean =>
@@ -45,8 +47,12 @@ export const showsJson = (member: FormMember): boolean =>
 
 function isJsonText(text: string): boolean {
   try {
-    JSON.parse(text);
-    return true;
+    let isSendable = true;
+    JSON.parse(text, (_, value: unknown) => {
+      // Infinity would be sent as null.
+      isSendable &&= value !== Number.POSITIVE_INFINITY && value !== Number.NEGATIVE_INFINITY;
+    });
+    return isSendable;
   } catch {
     return false;
   }

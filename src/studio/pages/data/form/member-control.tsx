@@ -132,7 +132,8 @@ function TextControl({ field, text, shared, onDraft }: TextControlProps): JSX.El
     placeholder: text === null ? wording.nullValue : wording.emptyValue,
     value: text ?? '',
   };
-  const isLong = max === undefined || Number(max) > LONGEST_LINE;
+  // An input of one line loses line breaks. The control stays the same while a person types.
+  const [isLong] = useState(max === undefined || Number(max) > LONGEST_LINE || /[\r\n]/.test(text ?? ''));
   return (
     <>
       {isLong ? (
