@@ -27,6 +27,7 @@ collections:
       meta: json
       labels: { type: list, of: string }
       code: { type: string, max: 50 }
+      kind: { type: string, enum: [open, 'in  progress', ''] }
     access: { list: true, read: true, create: [{ roles: [member] }], update: [{ roles: [member] }] }
 `;
 const NAMES = ['A history of lighthouses', 'Lighthouses of the north', 'Bridges'];
@@ -92,6 +93,33 @@ function inBrowser(service: TestService): void {
       await save();
       await studio.until('.record dl');
       expect((await ann.client.get(`/api/values/${id}`)).body.data.code).toMatch(/^!?one\ntwo!?$/);
+    });
+
+    test('each value of an enum can be chosen, the empty string and null too', async () => {
+      const { id } = (await ann.client.post('/api/values', { data: { kind: 'open' } })).body.data;
+      const options = `[...document.querySelectorAll('.record-form [name=kind] option')]`;
+      for (const [text, kind] of [
+        ['in  progress', 'in  progress'],
+        ['empty', ''],
+        ['null', null],
+      ]) {
+        await edit(id);
+        await studio.page.evaluate(`(() => {
+          const option = ${options}.find(({ textContent }) => textContent === ${JSON.stringify(text)});
+          option.selected = true;
+          option.parentElement.dispatchEvent(new Event('change', { bubbles: true }));
+        })()`);
+        await save();
+        await studio.until('.record dl');
+        expect((await ann.client.get(`/api/values/${id}`)).body.data.kind).toBe(kind);
+      }
+      await studio.visit('/studio/data/values', '.builder select');
+      await studio.choose('.builder select', 'kind');
+      await studio.page.until(`document.querySelectorAll('.builder select').length === 3`);
+      const choice = '.builder label:nth-of-type(3) select';
+      await studio.choose(choice, 'in  progress');
+      await studio.click('.builder button', 'Add');
+      await studio.page.until(`new URLSearchParams(location.search).get('filter') === 'kind = "in  progress"'`);
     });
 
     test('JSON is edited as its text, and a broken text is shown at its field', async () => {

@@ -222,7 +222,9 @@ function TermValue({ member, value, onValue }: TermValueProps): JSX.Element {
   return (
     <select value={value} onChange={(event) => onValue(event.currentTarget.value)}>
       {choices.map((each) => (
-        <option key={each}>{each}</option>
+        <option key={each} value={each}>
+          {each === '' ? wording.emptyValue : each}
+        </option>
       ))}
     </select>
   );

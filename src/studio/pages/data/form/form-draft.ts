@@ -62,8 +62,7 @@ function isJsonText(text: string): boolean {
 function sentValueOf(member: FormMember, text: string | null): unknown {
   if (text === null) return null;
   const type = 'type' in member ? member.type : 'id';
-  const isText = type === 'string' && !('enum' in member && member.enum !== undefined);
-  if (text === '' && !isText) return null;
+  if (text === '' && type !== 'string') return null;
   if (showsJson(member)) return isJsonText(text) ? JSON.parse(text) : text;
   if (type === 'bool') return text === 'true';
   if ((type === 'int' || type === 'float') && isNumeral(text)) return Number(text);

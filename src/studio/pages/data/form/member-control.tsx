@@ -64,6 +64,8 @@ const INPUT_TYPES: Readonly<Record<string, 'datetime-local' | 'date' | 'time'>> 
   time: 'time',
 };
 const NUMERALS = new Set(['int', 'float', 'bigint', 'decimal']);
+/** The option for null. No string has the character. */
+const NULL_CHOICE = '\0';
 /** A longer string gets several lines. */
 const LONGEST_LINE = 200;
 
@@ -82,11 +84,15 @@ function FieldControl({ id, field, record, draft, problem, isForbidden, onDraft 
   const shared = { id, name, disabled: isForbidden, 'aria-invalid': problem !== undefined };
   const choices = type === 'bool' ? ['true', 'false'] : allowed?.map(String);
   if (choices !== undefined) {
+    const choose = (value: string): void => onDraft(value === NULL_CHOICE ? null : value);
     return (
-      <select {...shared} value={text ?? ''} onChange={(event) => onDraft(event.currentTarget.value || null)}>
-        {(!required || text === null) && <option value="">{wording.nullValue}</option>}
+      <select {...shared} value={text ?? NULL_CHOICE} onChange={(event) => choose(event.currentTarget.value)}>
+        {(!required || text === null) && <option value={NULL_CHOICE}>{wording.nullValue}</option>}
         {choices.map((each) => (
-          <option key={each}>{each}</option>
+          // Without a value, an option has that of its text, with fewer spaces.
+          <option key={each} value={each}>
+            {each === '' ? wording.emptyValue : each}
+          </option>
         ))}
       </select>
     );
