@@ -22,6 +22,15 @@ collections:
       book: { kind: belongs_to, collection: books }
       shelf: { kind: belongs_to, collection: shelves }
     access: { list: true, read: true, create: [{ roles: [member] }] }
+  orders:
+    id: { type: int }
+    fields: { note: string }
+    access: { list: true, read: true, create: [{ roles: [member] }] }
+  customers:
+    id: { type: string }
+    fields: { note: { type: string, max: 40 } }
+    relations: { order: { kind: belongs_to, collection: orders } }
+    access: { list: true, read: true, create: [{ roles: [member] }] }
   values:
     fields:
       meta: json
@@ -64,7 +73,7 @@ function inBrowser(service: TestService): void {
     }
 
     test('a title with `search: true` is found by any part of it, another one by its beginning', async () => {
-      await studio.visit('/studio/data/copies?record=new', '.record-form');
+      await studio.visit('/studio/data/copies?record=.', '.record-form');
       expect(await found('book', 'lighthouses')).toEqual([NAMES[0], NAMES[1]]);
       expect(await found('book', 'OF THE NÓRTH')).toEqual([NAMES[1]]);
       expect(await found('shelf', 'lighthouses')).toEqual([]);
@@ -120,6 +129,26 @@ function inBrowser(service: TestService): void {
       await studio.choose(choice, 'in  progress');
       await studio.click('.builder button', 'Add');
       await studio.page.until(`new URLSearchParams(location.search).get('filter') === 'kind = "in  progress"'`);
+    });
+
+    test('a new record takes the id of its caller, such as `new`, and a reference by an int id', async () => {
+      const { id } = (await ann.client.post('/api/orders', { data: {} })).body.data;
+      await studio.visit('/studio/data/customers', '.toolbar');
+      await studio.click('.toolbar button', 'New record');
+      await studio.until('.record-form');
+      await save();
+      await studio.until('.field-problem');
+      expect(await studio.texts('.field-problem')).toEqual(['`id` must have a value']);
+      await studio.fill({ id: 'new', note: 'Mrs New' });
+      await studio.page.evaluate(`document.querySelector('.reference-box input').focus()`);
+      await studio.page.send('Input.insertText', { text: String(id) });
+      await studio.press('Tab');
+      expect(await studio.faults()).toEqual([]);
+      await save();
+      await studio.until('.record dl');
+      expect(await studio.page.evaluate('location.search')).toBe('?record=new');
+      expect((await studio.texts('.record h2'))[0]).toBe('Mrs New');
+      expect((await ann.client.get('/api/customers/new')).body.data).toMatchObject({ id: 'new', order: id });
     });
 
     test('JSON is edited as its text, and a broken text is shown at its field', async () => {

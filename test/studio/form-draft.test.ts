@@ -4,9 +4,10 @@ import type { Client } from '../support/client.ts';
 import { describeOnBoth } from '../support/service.ts';
 
 /** Its types are those of a page. */
-const { checkedData, controlTextOf, formData, linkedIdsOf, undoOf, addLink, removeLink } = await import(
-  new URL('../../src/studio/pages/data/form/form-draft.ts', import.meta.url).href
-);
+const { checkedData, controlTextOf, formData, formMembersOf, linkedIdsOf, newMembersOf, undoOf, addLink, removeLink } =
+  await import(new URL('../../src/studio/pages/data/form/form-draft.ts', import.meta.url).href);
+const { idOfText } = await import(new URL('../../src/studio/pages/data/id-text.ts', import.meta.url).href);
+const { termOf } = await import(new URL('../../src/studio/pages/data/filter-terms.ts', import.meta.url).href);
 const { RestoredTags } = await import(
   new URL('../../src/studio/pages/data/form/restored-tags.ts', import.meta.url).href
 );
@@ -29,6 +30,21 @@ collections:
   tags:
     fields: { label: string }
     access: *open
+  orders:
+    id: { type: int }
+    fields: { note: string }
+    access: *open
+  days:
+    id: { type: int, made_by: caller }
+    fields: { note: string }
+    access: *open
+  customers:
+    id: { type: string }
+    fields: { name: string }
+    relations:
+      order: { kind: belongs_to, collection: orders }
+      orders: { kind: many_to_many, collection: orders }
+    access: *open
 `;
 
 test('links are added to the shown ones and removed from them, and each edit takes back the other', () => {
@@ -43,15 +59,27 @@ test('links are added to the shown ones and removed from them, and each edit tak
 
 test('an undo has the former value of each member, null too; a change of a hidden value has none', () => {
   const field = (name: string) => ({ name, type: 'string', read_only: false });
-  const collection = { fields: [field('a'), field('b')], relations: [] };
+  const collection = { key: { made_by: 'service' }, fields: [field('a'), field('b')], relations: [] };
   const draft = { a: 'new', b: null };
   expect(undoOf(collection, draft, { id: 1, a: null, b: 'old' })).toEqual({ a: null, b: 'old' });
   expect(undoOf(collection, draft, { id: 1, a: null })).toBe(undefined);
 });
 
+test('a text becomes an int id where it is one', () => {
+  expect(['7', '-7', '007', '7.0', '9007199254740993', 'x'].map((text) => idOfText('int', text))).toEqual([
+    7,
+    -7,
+    7,
+    '7.0',
+    '9007199254740993',
+    'x',
+  ]);
+  expect(['string', 'uuid', undefined].map((type) => idOfText(type, '7'))).toEqual(['7', '7', '7']);
+});
+
 test('a number that no double holds is sent as it was written, so that the service reports it', () => {
   const field = (type: string) => ({ name: type, type, read_only: false });
-  const collection = { fields: ['int', 'float', 'json'].map(field), relations: [] };
+  const collection = { key: { made_by: 'service' }, fields: ['int', 'float', 'json'].map(field), relations: [] };
   expect(formData(collection, { int: '-1e400', float: '1e999' })).toEqual({ int: '-1e400', float: '1e999' });
   expect(formData(collection, { int: '-1e3', float: '1e99' })).toEqual({ int: -1000, float: 1e99 });
   expect(() => checkedData(collection, { json: '{"a":[1e999]}' })).toThrow(
@@ -73,19 +101,19 @@ test('undos of one record follow each other, also after a change that followed a
   expect(tags.newest('items/1', '"4.read"')).toBe('"2.written"');
 });
 
-interface ServedItems {
+interface Served {
   readonly name: string;
   readonly fields: readonly { readonly name: string; readonly type: string }[];
 }
-const servedItems = async (client: Client): Promise<ServedItems> =>
-  (await client.get('/api/_schema')).body.data.collections.find(({ name }: ServedItems) => name === 'items');
+const servedAs = async (client: Client, collection: string): Promise<Served> =>
+  (await client.get('/api/_schema')).body.data.collections.find(({ name }: Served) => name === collection);
 
 describeOnBoth(
   'a draft',
   (service) => {
     test('a json field, a list and a point are shown as JSON, and its text is stored as it was written', async () => {
       const { client } = await service.user();
-      const items = await servedItems(client);
+      const items = await servedAs(client, 'items');
       const stored = { meta: { a: [1, 'b'] }, labels: ['a,b', 'c'], spot: { lat: 1, lng: 2 } };
       const { id } = (await client.post('/api/items', { data: { title: 'Valued', ...stored } })).body.data;
       const shown = async (): Promise<object> => {
@@ -108,9 +136,26 @@ describeOnBoth(
       );
     });
 
+    test('a new record has the id that its caller makes, and its references the ids of their type', async () => {
+      const { client } = await service.user();
+      const [days, customers] = [await servedAs(client, 'days'), await servedAs(client, 'customers')];
+      const { id } = (await client.post('/api/orders', { data: { note: 'First' } })).body.data;
+      const order = idOfText('int', String(id));
+      const draft = { id: '17', order, orders: addLink(order) };
+      expect(formData(days, draft)).toEqual({ id: 17 });
+      const { status, body } = await client.post('/api/customers?expand=orders', { data: formData(customers, draft) });
+      expect([status, body.data.id, body.data.order, body.data.expand.orders[0].id]).toEqual([201, '17', id, id]);
+      expect((await client.post('/api/days', { data: formData(days, draft) })).body.data.id).toBe(17);
+      // A stored record keeps its id.
+      expect([newMembersOf(days), formMembersOf(days)].map((members) => members[0].name)).toEqual(['id', 'note']);
+      expect(linkedIdsOf('orders', body.data, removeLink(order))).toEqual([]);
+      const filter = termOf({ name: 'order', type: 'int' }, '=', String(id));
+      expect((await client.post('/api/customers/query', { filter })).body.data).toHaveLength(1);
+    });
+
     test('an edit of one link keeps the links that the record does not show, and so does its undo', async () => {
       const { client } = await service.user();
-      const items = await servedItems(client);
+      const items = await servedAs(client, 'items');
       const create = (collection: string, data: object): Promise<string> =>
         client.post(`/api/${collection}`, { data }).then(({ body }) => body.data.id);
       const ids: string[] = [];

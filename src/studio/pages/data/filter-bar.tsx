@@ -1,7 +1,7 @@
 /** The filter: terms of clicks, and the expression that they are. */
 import type { JSX } from 'preact';
 import { useEffect, useId, useMemo, useState } from 'preact/hooks';
-import { schema } from '../../app/session-state.ts';
+import { collectionNamed, schema } from '../../app/session-state.ts';
 import { useTabDraft } from '../../app/tab-drafts.ts';
 import { leadsToOne, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
 import { ExpressionField, IssueList } from '../../editor/expression-editor.tsx';
@@ -172,7 +172,8 @@ function TermForm({ collection, onTerm }: TermFormProps): JSX.Element {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        onTerm(termOf(member, used, value));
+        const type = 'type' in member ? member.type : collectionNamed(member.collection)?.key.type;
+        onTerm(termOf({ name: member.name, type }, used, value));
         setDraft(NO_TERM);
       }}
     >

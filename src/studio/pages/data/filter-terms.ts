@@ -17,11 +17,17 @@ export const takesValue = (operator: string): boolean => !operator.endsWith('nul
 
 const UNQUOTED = new Set(['int', 'float', 'bool']);
 
-/** `status = "open"`. A value that is not of the field's type is quoted; the service says what is wrong with it. */
-export function termOf(member: ServedField | ServedRelation, operator: string, value: string): string {
-  if (!takesValue(operator)) return `${member.name} ${operator}`;
-  const isNumber = 'type' in member && UNQUOTED.has(member.type) && /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(value);
-  return `${member.name} ${operator} ${isNumber ? value : JSON.stringify(value)}`;
+interface TermMember {
+  readonly name: string;
+  /** The type of a field, or of the key of a relation's records. */
+  readonly type: string | undefined;
+}
+
+/** `status = "open"`. A value that is not of the type is quoted; the service says what is wrong with it. */
+export function termOf({ name, type = '' }: TermMember, operator: string, value: string): string {
+  if (!takesValue(operator)) return `${name} ${operator}`;
+  const isNumber = UNQUOTED.has(type) && /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(value);
+  return `${name} ${operator} ${isNumber ? value : JSON.stringify(value)}`;
 }
 
 const TERM =

@@ -22,8 +22,8 @@ import { type OpenRecord, openRecord, type TaggedRecord } from './record-reader.
 import { ReferenceText, ValueText } from './value-text.tsx';
 import { recordsSeenBy } from './viewed-records.ts';
 
-/** In the address instead of an id: the form of a new record. */
-export const NEW_RECORD = 'new';
+/** In the address instead of an id: the form of a new record. No record has it as its id, because no address can end in it. */
+export const NEW_RECORD = '.';
 
 interface RecordPanelProps {
   readonly collection: ServedCollection;

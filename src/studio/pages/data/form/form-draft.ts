@@ -6,20 +6,30 @@ import { wording } from '../../../en.ts';
 import type { StudioRecord } from '../record-query.ts';
 import type { TaggedRecord } from '../record-reader.ts';
 
-/** The texts of the controls that a person changed; null is the null of the API. */
-export type FormDraft = Readonly<Record<string, string | null | LinkEdit>>;
+/** The texts of the controls that a person changed, and the ids of references; null is the null of the API. */
+export type FormDraft = Readonly<Record<string, string | number | null | LinkEdit>>;
+
+type Ids = readonly StudioRecord['id'][];
 
 /** The ids that a person added to a many_to_many, and those that the person removed: a record shows only its first links. */
 export interface LinkEdit {
-  readonly add: readonly string[];
-  readonly remove: readonly string[];
+  readonly add: Ids;
+  readonly remove: Ids;
 }
 
 export type FormMember = ServedField | ServedRelation;
 
-/** The members that a form can write. */
+/** The members that the form of a stored record can write. */
 export const formMembersOf = ({ fields, relations }: ServedCollection): readonly FormMember[] =>
   [...fields, ...relations].filter(({ read_only: isReadOnly }) => !isReadOnly);
+
+/** The members that the form of a new record can write: the id, too, where callers make it. */
+export const newMembersOf = (collection: ServedCollection): readonly FormMember[] =>
+  collection.key.made_by === 'caller'
+    ? [{ ...CALLERS_ID, type: collection.key.type === 'int' ? 'int' : 'id' }, ...formMembersOf(collection)]
+    : formMembersOf(collection);
+
+const CALLERS_ID = { name: 'id', required: true, read_only: false, unique: true, search: false };
 
 /** A draft, as the tab keeps it. */
 interface KeptDraft {
@@ -59,8 +69,7 @@ function isJsonText(text: string): boolean {
 }
 
 /** The value of a text. A text that is not of the type is sent as it is: the service says what it expects. */
-function sentValueOf(member: FormMember, text: string | null): unknown {
-  if (text === null) return null;
+function sentValueOf(member: FormMember, text: string): unknown {
   const type = 'type' in member ? member.type : 'id';
   if (text === '' && type !== 'string') return null;
   if (showsJson(member)) return isJsonText(text) ? JSON.parse(text) : text;
@@ -91,14 +100,14 @@ function localTextOf(value: string): string {
 }
 
 /** The ids of a many_to_many that the record shows, after the edit. */
-export function linkedIdsOf(name: string, record: StudioRecord | undefined, edit = NO_EDIT): readonly string[] {
-  const shown = ((record?.expand?.[name] ?? []) as readonly StudioRecord[]).map(({ id }) => String(id));
+export function linkedIdsOf(name: string, record: StudioRecord | undefined, edit = NO_EDIT): Ids {
+  const shown = ((record?.expand?.[name] ?? []) as readonly StudioRecord[]).map(({ id }) => id);
   return [...shown.filter((id) => !edit.remove.includes(id)), ...edit.add.filter((id) => !shown.includes(id))];
 }
 
 const NO_EDIT: LinkEdit = { add: [], remove: [] };
 
-export function addLink(id: string, { add, remove }: LinkEdit = NO_EDIT): LinkEdit {
+export function addLink(id: StudioRecord['id'], { add, remove }: LinkEdit = NO_EDIT): LinkEdit {
   if (remove.includes(id)) return { add, remove: remove.filter((each) => each !== id) };
   return { add: [...add, id], remove };
 }
@@ -106,17 +115,17 @@ export function addLink(id: string, { add, remove }: LinkEdit = NO_EDIT): LinkEd
 /** The edit that undoes this one, where each of its ids changed a link. */
 const reversed = ({ add, remove }: LinkEdit): LinkEdit => ({ add: remove, remove: add });
 
-export const removeLink = (id: string, edit = NO_EDIT): LinkEdit => reversed(addLink(id, reversed(edit)));
+export const removeLink = (id: StudioRecord['id'], edit = NO_EDIT): LinkEdit => reversed(addLink(id, reversed(edit)));
 
 const isLinkEdit = (given: FormDraft[string]): given is LinkEdit => typeof given === 'object' && given !== null;
 
 /** `data` of the write. Unchanged members are left out, and keep their value or take their default. */
 export function formData(collection: ServedCollection, draft: FormDraft): Readonly<Record<string, unknown>> {
-  const members = formMembersOf(collection).filter(({ name }) => draft[name] !== undefined);
+  const members = newMembersOf(collection).filter(({ name }) => draft[name] !== undefined);
   return Object.fromEntries(
     members.map((member) => {
       const given = draft[member.name]!;
-      return [member.name, isLinkEdit(given) ? given : sentValueOf(member, given)];
+      return [member.name, typeof given === 'string' ? sentValueOf(member, given) : given];
     }),
   );
 }

@@ -7,14 +7,14 @@ import { wording } from '../../../en.ts';
 import { FileUpload } from '../../../parts/file-upload.tsx';
 import type { StudioRecord } from '../record-query.ts';
 import {
+  addLink,
   controlTextOf,
   type FormDraft,
   type FormMember,
-  showsJson,
   type LinkEdit,
   linkedIdsOf,
-  addLink,
   removeLink,
+  showsJson,
 } from './form-draft.ts';
 import { ReferenceBox, recordTitleOf } from './reference-box.tsx';
 
@@ -173,8 +173,9 @@ function ReferenceControl(props: RelationControlProps): JSX.Element {
   const [chosen, setChosen] = useState<string>();
   const target = record?.expand?.[name] as StudioRecord | null | undefined;
   const known = target ? recordTitleOf(collectionNamed(collection), target) : undefined;
-  const given = draft[name] as string | null | undefined;
-  const choose = (value: string | null, title: string | undefined): void => {
+  const given = draft[name] as StudioRecord['id'] | null | undefined;
+  const stored = record?.[name] as StudioRecord['id'] | null | undefined;
+  const choose = (value: StudioRecord['id'] | null, title: string | undefined): void => {
     setChosen(title);
     onDraft(value);
   };
@@ -183,7 +184,7 @@ function ReferenceControl(props: RelationControlProps): JSX.Element {
       <ReferenceBox
         id={id}
         collection={collection}
-        value={given === undefined ? controlTextOf(relation, record?.[name]) : given}
+        value={given === undefined ? (stored ?? null) : given}
         title={given === undefined ? known : chosen}
         isDisabled={isForbidden}
         isInvalid={problem !== undefined}

@@ -10,7 +10,7 @@ import { ProblemNote } from '../../../parts/problem-note.tsx';
 import type { StudioRecord } from '../record-query.ts';
 import type { TaggedRecord } from '../record-reader.ts';
 import { ConflictTable } from './conflict-table.tsx';
-import { type FormDraft, formMembersOf, keepDraft, keptDraft } from './form-draft.ts';
+import { type FormDraft, formMembersOf, keepDraft, keptDraft, newMembersOf } from './form-draft.ts';
 import { MemberControl } from './member-control.tsx';
 import { writeRecord } from './write-record.ts';
 
@@ -70,7 +70,7 @@ export function RecordForm({ collection, edited, fields, onSaved, onCancel }: Re
       }}
       noValidate
     >
-      {formMembersOf(collection).map((member) => (
+      {(base === undefined ? newMembersOf : formMembersOf)(collection).map((member) => (
         <MemberControl
           key={member.name}
           member={member}

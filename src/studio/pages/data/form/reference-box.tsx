@@ -6,18 +6,19 @@ import { service } from '../../../data/api-service.ts';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
 import { wording } from '../../../en.ts';
 import { OptionList } from '../../../parts/option-list.tsx';
+import { idOfText } from '../id-text.ts';
 import type { StudioRecord } from '../record-query.ts';
 
 interface ReferenceBoxProps {
   readonly id: string;
   readonly collection: string;
   /** The chosen id. */
-  readonly value: string | null;
+  readonly value: StudioRecord['id'] | null;
   /** The title of the chosen record, where it is known. */
   readonly title: string | undefined;
   readonly isDisabled: boolean;
   readonly isInvalid: boolean;
-  readonly onChoose: (id: string | null, title: string | undefined) => void;
+  readonly onChoose: (id: StudioRecord['id'] | null, title: string | undefined) => void;
 }
 
 const SEARCH_AFTER_MS = 200;
@@ -68,7 +69,7 @@ export function ReferenceBox(props: ReferenceBoxProps): JSX.Element {
   const list = useId();
   const found = useFound(target, text);
   const choose = (record: StudioRecord | undefined): void => {
-    if (record !== undefined) onChoose(String(record.id), recordTitleOf(target, record));
+    if (record !== undefined) onChoose(record.id, recordTitleOf(target, record));
     setText(undefined);
     setAt(-1);
   };
@@ -85,7 +86,8 @@ export function ReferenceBox(props: ReferenceBoxProps): JSX.Element {
   const leave = (): void => {
     // A text that was not chosen is an id, or nothing. A list that is late, or cannot be read, finds nothing.
     if (text?.trim() === '') onChoose(null, undefined);
-    else if (text !== undefined && (found ?? []).length === 0) onChoose(text.trim(), undefined);
+    else if (text !== undefined && (found ?? []).length === 0)
+      onChoose(idOfText(target?.key.type, text.trim()), undefined);
     choose(undefined);
   };
   return (
