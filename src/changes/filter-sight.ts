@@ -17,7 +17,7 @@ interface OwnedPermit {
   readonly owner: string;
 }
 
-const NO_ROWS: Related = { one: () => undefined, many: () => [] };
+const NOTHING_RELATED: Related = { one: () => undefined, many: () => [] };
 
 export class FilterSight {
   /** The rows that filters and the rules about them read, from the record and from records of the request. */
@@ -54,7 +54,7 @@ export class FilterSight {
     const { permit, masks } = this.#readable(collection);
     const all = [permit, ...masks.map((mask) => mask.permit)];
     if (all.some((each) => recordNeeds(each).length > 0 || requestedNeeds(each).length > 0)) return undefined;
-    return rows.map((row) => this.#seen(collection, row, NO_ROWS)).filter((row) => row !== undefined);
+    return rows.map((row) => this.#seen(collection, row, NOTHING_RELATED)).filter((row) => row !== undefined);
   }
 
   over(related: Related): Related {

@@ -86,7 +86,7 @@ class Graph implements Related {
     const collection = present(this.#catalog.collections.get(name), `collection ${name}`);
     const given = new Map(Object.entries(record));
     const id = given.has('id')
-      ? idIn(collection, given.get('id'), `${path}/id`)
+      ? readGivenId(collection, given.get('id'), `${path}/id`)
       : (otherwiseId ?? this.#newId(collection));
     const row: GraphRow = Object.assign(Object.create(null), { id });
     for (const { name: field, type } of collection.fields.values()) {
@@ -166,7 +166,7 @@ class Graph implements Related {
   /** → the id of the reference. */
   #reference(name: string, value: unknown, path: string): Id {
     if (typeof value === 'object' && value !== null) return this.add(name, value, path).id;
-    const id = idIn(this.#catalog.collections.get(name)!, value, path);
+    const id = readGivenId(this.#catalog.collections.get(name)!, value, path);
     this.#named.set(joinedKey(name, id), path);
     return id;
   }
@@ -201,7 +201,7 @@ const joinedKey = (...parts: readonly Id[]): string => parts.join('\u0000');
 
 const EXPECTED_IDS = { uuid: 'a UUID', int: 'a whole number', string: 'a string that is not empty' } as const;
 
-function idIn(collection: CatalogCollection, value: unknown, path: string): Id {
+function readGivenId(collection: CatalogCollection, value: unknown, path: string): Id {
   const { kind } = keyOf(collection);
   const id = KEYS[kind].readJson(value);
   if (id === undefined) throw new TypeError(`${path}: expected ${EXPECTED_IDS[kind]}, found ${JSON.stringify(value)}`);

@@ -100,7 +100,7 @@ describeOnOne(
         const answer = await wrong(service, address, email);
         return [codeOf(answer), answer.headers.get('ratelimit-policy'), checks - before];
       };
-      /** A neighbor of the owner, and of nobody, guesses here and elsewhere. */
+      /** A neighbor of the owner guesses, here and elsewhere; and a neighbor of an unknown address. */
       const guesses = async (email: string, home: string, elsewhere: readonly string[]) => {
         const places = [...elsewhere, ...Array<string>(12).fill(home), somewhere(), somewhere()];
         const answers: unknown[] = [];

@@ -1,4 +1,4 @@
-/** The draft of a form: the texts of its controls, the write that they stand for, and its undo. */
+/** The draft of a form: the texts of its controls, their write, and its undo. */
 import { expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
 import { describeOnBoth } from '../support/service.ts';

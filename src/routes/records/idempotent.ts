@@ -20,7 +20,7 @@ import { Refusal } from '../../refusal.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
 import { type Answer, answerCreated, headerOf } from './request.ts';
 
-/** The owner of a key. The visitors of a publishable key are told apart by their networks: one must not get the answer of another. */
+/** The owner of a key. Each network that sends a publishable key owns its keys: no visitor gets the answer of another. */
 export function keyOwnerOf(ctx: Context, caller: Caller): Pick<IdempotencyKey, 'principal' | 'kind'> {
   const { principal, kind, isShared } = caller;
   return isShared === true ? { principal: v5(networkOf(ctx.state.address), principal), kind } : { principal, kind };

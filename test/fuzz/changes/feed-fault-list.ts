@@ -66,7 +66,12 @@ export const FEED_FAULTS: readonly Fault[] = [
     'if (this.#walked.size >= 0)',
   ),
   fault(SIGHT, 'a filter sees hidden members of related records', /maskedRow\(row, masks, related\)/, 'row'),
-  fault(AUDIENCE, 'a related change that a filter reads resets nobody', /\[\.\.\.rules, \.\.\.asked\]/, 'rules'),
+  fault(
+    AUDIENCE,
+    'a related change that a filter reads resets nobody',
+    /if \(!this\.#asked\.some\([^;]*\) return false;/,
+    'return false;',
+  ),
   fault(AUDIENCE, 'the rules on which a filter depends reset nobody', /, \.\.\.this\.#sight\.permits\];/, '];'),
   fault(AUDIENCE, 'a hidden partner is shown', /!permits\.every\(/, '![].every('),
   fault(GROUPS, 'a group is found by the first of its pins', /pins\.flatMap\(/, 'pins.slice(0, 1).flatMap('),

@@ -275,7 +275,7 @@ class Review {
     const { family, sides } = OPERATORS[op];
     const isNeedle = family === 'text' && (sides === 'text' || (left.kind !== 'literal' && !isList(left)));
     if (!isNeedle || right.kind !== 'request' || right.source === 'auth' || around.filled.has(identity(right))) return;
-    // Where more matches allow less, an empty needle allows nothing by itself.
+    // An empty needle allows nothing by itself where more matches allow less.
     if (around.negated || around.counted) return;
     const path = this.#slice(right.span);
     const replacement = `(${path} != "" and ${this.#slice(span)})`;
