@@ -84,6 +84,29 @@ describe.each(KINDS)('no_overlap on %s', (kind) => {
     expect(await constraints()).toEqual([first]);
   });
 
+  it('the constraint follows a renamed collection', async () => {
+    const visits = schemaOf(`
+collections:
+  visits:
+    was: bookings
+    no_overlap: { on: [room], from: at, to: until }
+    fields: { room: int, at: date, until: date, cancelled: { type: bool, required: true, default: false } }
+`);
+    await open(APART);
+    await db.run(insert(1, '01', '05'));
+    await applyMigration(db, visits);
+    const names = await db.rows(
+      raw(
+        `SELECT conname ~ '^visits_at_.*_apart$' FROM pg_constraint WHERE conrelid = 'visits'::regclass AND contype = 'x'`,
+      ),
+    );
+    expect(names).toEqual([['t']]);
+    await expect(
+      db.run(raw(`INSERT INTO visits (id, room, at, until) VALUES (gen_random_uuid(), 1, '2026-11-04', '2026-11-06')`)),
+    ).rejects.toMatchObject({ kind: 'exclusion' });
+    expect((await planMigration(db, visits)).statements).toEqual([]);
+  });
+
   it('the migration is refused while rows overlap, with the query that finds them', async () => {
     await open(PLAIN);
     for (const [at, until] of [
@@ -127,15 +150,16 @@ describe.each(KINDS)('no_overlap on %s', (kind) => {
 
 /** Records of two teams, whose collection moves to hash partitions and back. */
 describe('no_overlap where records are stored by tenant', () => {
-  const tenants = (distribute: string, on = 'room'): Schema =>
+  const tenants = (distribute: string, on = 'room', name = 'bookings'): Schema =>
     schemaOf(`
 roles: { admin: { assigns: [member] }, member: {} }
 register: { roles: [member] }
 collections:
   users: { access: { list: true, read: true }, relations: { team: { kind: belongs_to, collection: teams } } }
   teams: { fields: { name: string }${distribute === '' ? '' : ', distribute: reference'} }
-  bookings:
+  ${name}:
     ${distribute}
+    ${name === 'bookings' ? '' : 'was: bookings'}
     ${on === '' ? '' : `no_overlap: { on: [${on}], from: at, to: until, where: '@record.gone = false' }`}
     fields: { room: int, desk: int, at: date, until: date, gone: { type: bool, required: true, default: false } }
     relations: { team: { kind: belongs_to, collection: teams, required: true, default: '@request.auth.team' } }
@@ -180,6 +204,15 @@ collections:
     expect(await names()).toBe(1);
     await db.run(book(0, '04', '06'));
     await expect(db.run(book(0, '04', '06'))).rejects.toMatchObject(OVERLAPS);
+  });
+
+  it('the constraints of partitions follow a renamed collection', async () => {
+    db = await openKind(KINDS.at(-1)!);
+    await applyMigration(db, tenants(BY_TEAM));
+    const renamed = tenants(BY_TEAM, 'room', 'visits');
+    await apply(renamed);
+    expect(await names()).toBe(8);
+    expect((await planMigration(db, renamed)).statements).toEqual([]);
   });
 });
 

@@ -131,7 +131,7 @@ export async function exclusionSteps(db: Queryable, t: TableDiff, isCluster: boo
   const { exclusions, name, tenantLayout } = t.table;
   const isPartitioned = !isCluster && tenantLayout?.kind === 'by';
   const wanted = exclusions.flatMap((key) => holdersOf(name, key, { isPartitioned }));
-  const existing = await readExclusions(db, t.actual.name, isPartitioned);
+  const existing = await readExclusions(db, t, isPartitioned);
   const isWanted = ({ constraint }: Holder): boolean => wanted.some((each) => each.constraint === constraint);
   const isMade = (key: ExclusionKey): boolean => {
     const names = holdersOf(name, key, { isPartitioned }).map(({ constraint }) => constraint);
@@ -166,18 +166,23 @@ async function additionSteps(t: TableDiff, exclusion: ExclusionKey, isCluster: b
   return [add!, ...others].map((statement): Step => ({ sql: statement, ...large }));
 }
 
-/** INVARIANT: a name that ends in a digest is of a constraint that an earlier schema declared. */
-async function readExclusions(db: Queryable, table: string, isPartitioned: boolean): Promise<readonly Holder[]> {
-  const holders = isPartitioned ? PARTITION_NUMBERS.map((partition) => partitionName(table, partition)) : [table];
+/**
+ * The holders have their new names: tables are renamed before constraints change.
+ * INVARIANT: a name that ends in a digest is of a constraint that an earlier schema declared.
+ */
+async function readExclusions(db: Queryable, t: TableDiff, isPartitioned: boolean): Promise<readonly Holder[]> {
+  const tablesOf = (name: string): readonly string[] =>
+    isPartitioned ? PARTITION_NUMBERS.map((partition) => partitionName(name, partition)) : [name];
+  const renamed = tablesOf(t.table.name);
   const found = await Promise.all(
-    holders.map(async (holder) => {
+    tablesOf(t.actual.name).map(async (stored, i) => {
       const rows = await db.rows(sql`
         SELECT conname
           FROM pg_constraint
-         WHERE conrelid = ${regclassOf(holder)}
+         WHERE conrelid = ${regclassOf(stored)}
            AND contype = 'x'
            AND conname ~ '_[0-9a-f]{8,10}_apart[0-7]?$'`);
-      return rows.map(([name]) => ({ table: holder, constraint: name! }));
+      return rows.map(([constraint]) => ({ table: renamed[i]!, constraint: constraint! }));
     }),
   );
   return found.flat();
