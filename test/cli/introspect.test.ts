@@ -313,6 +313,22 @@ describe.skipIf(inject('postgresUrl') === '')('a database whose users do not fit
   });
 });
 
+describe.skipIf(inject('postgresUrl') === '')('a table with secrets', () => {
+  test('the draft leaves out a secret in any way of writing its name', async () => {
+    const secrets = ['passwordHash', 'passwordhash', 'pwd', 'userPwd', 'APIKey', 'Reset Token', 'client-secret'];
+    const others = ['passwordless', 'saltine', 'keyApi', 'title'];
+    const url = await isolatedUrl(inject('postgresUrl'));
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    const columns = [...secrets, ...others].map((name) => `"${name}" text`);
+    await client.query(`CREATE TABLE accounts (id uuid PRIMARY KEY, ${columns.join(', ')})`);
+    await client.end();
+    const { code, stdout } = await run({ args: ['introspect', url, schemaOf(url)] });
+    expect([code, Object.keys(parse(stdout).collections.accounts.fields)]).toEqual([0, others]);
+    expect(secrets.filter((name) => !stdout.includes(`accounts.${name}: its name is that of a secret`))).toEqual([]);
+  });
+});
+
 test.each([
   [['introspect'], 2],
   [['introspect', 'mysql://x'], 2],

@@ -11,7 +11,11 @@ import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './exist
 export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
 const SECRET_NAME =
-  /(?:^|_)(?:passwd|password|secret|salt|api_?key|private_?key|(?:access|refresh|reset)_?token)(?:_|$)/i;
+  /(?:^|_)(?:passwd|pwd|password(?:_?hash)?|secret|salt|api_?key|private_?key|(?:access|refresh|reset)_?token)(?:_|$)/i;
+
+/** `passwordHash`, `password-hash` → `password_Hash`, `password_hash`. */
+const withUnderscores = (name: string): string =>
+  name.replaceAll(/(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z\d]+/g, '_');
 
 /** @param member the name of the field */
 export function draftField(table: ExistingTable, column: ExistingColumn, member: string): DraftMember | LeftOut {
@@ -21,7 +25,7 @@ export function draftField(table: ExistingTable, column: ExistingColumn, member:
   if (kind === undefined) return leftOutColumn(table, column, `no field type holds ${column.type}`);
   if (kind.storedAs === undefined && !isServedAsItIs(column, kind.type))
     return leftOutColumn(table, column, `no field type takes it as it is; ${kind.obstacle}`);
-  if (SECRET_NAME.test(column.name))
+  if (SECRET_NAME.test(withUnderscores(column.name)))
     return leftOutColumn(table, column, 'its name is that of a secret; add it with rules of its own');
   const given = column.default === undefined ? undefined : FIELD_KINDS[kind.type].adoption.defaultOf(column.default);
   return {
