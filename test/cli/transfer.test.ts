@@ -429,6 +429,47 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     );
   });
 
+  test('a carriage return without a line feed is an error outside quotes, and ends no line', async () => {
+    const { bylaw } = await sharedDatabase();
+    const says = 'a carriage return without a line feed';
+    const cases: readonly (readonly [text: string, lines: readonly number[]])[] = [
+      ['line,given\n1,a\rb\n2,c\n3,"d"\re\n', [2, 4]],
+      ['line,given\n1,"a\rb"\r\n2,c\r', [3]],
+      ['line,given\r1,a\r2,b\r', [1]],
+      ['line,noet\r\r\n1,a\n', [1]],
+    ];
+    for (const [text, lines] of cases) {
+      const source = file('returns.csv', text);
+      const { code, stderr } = await bylaw('import', 'lines', source);
+      expect([code, stderr.split('\n').slice(0, -2)]).toEqual([
+        1,
+        lines.map((line) => expect.stringContaining(`${source}:${line}: ${says}`)),
+      ]);
+    }
+    const quoted = file('returns.csv', 'line,given\r\n1,"a\rb"\r\n');
+    expect(await bylaw('import', 'lines', quoted, '--dry-run')).toMatchObject({ code: 0 });
+  });
+
+  test('the header of a file without records is checked', async () => {
+    const { bylaw } = await sharedDatabase();
+    const source = file('header.csv', 'code,noet\n\n');
+    const unknown = `${source}:1: \`stops\` has no field \`noet\`; did you mean \`note\`?`;
+    const missing = `${source}:1: the header has no \`missing\``;
+    for (const [says, ...flags] of [
+      [unknown],
+      [unknown, '--resume'],
+      [missing, '--map', 'missing=note'],
+      [`${source}:1: the record gives \`code\` twice`, '--map', 'noet=code'],
+    ] as const)
+      expect(await bylaw('import', 'stops', source, ...flags)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(says),
+      });
+    expect(await bylaw('import', 'stops', source, '--map', 'noet=note', '--ref', 'next=code')).toMatchObject({
+      code: 0,
+    });
+  });
+
   test('flags that do not fit the file or the collection are named', async () => {
     const { bylaw } = await sharedDatabase();
     const source = file('flags.csv', 'code,other\na,b\n');

@@ -17,6 +17,8 @@ export interface SourceRecord {
   readonly error?: string;
   /** Values are the text of CSV cells; null is null. */
   readonly isText: boolean;
+  /** `members` are the names of the header of a file without records, with null for each. */
+  readonly isHeader?: boolean;
 }
 export interface ImportError {
   /** Not given where the database alone knows. */
@@ -79,7 +81,10 @@ export class RecordReader {
     this.#lists = new Map(manyToManyOf(collection).map((relation) => [relation.name, relation]));
   }
 
-  read({ line, members, error, isText }: SourceRecord, errors: ImportError[]): RecordRead | undefined {
+  read(
+    { line, members, error, isText, isHeader = false }: SourceRecord,
+    errors: ImportError[],
+  ): RecordRead | undefined {
     const report = (message: string): void => void errors.push({ line, message });
     const before = errors.length;
     if (members === undefined) {
@@ -95,21 +100,24 @@ export class RecordReader {
       const member = this.#byName.get(name);
       const key = this.#keyed.get(name);
       const list = this.#lists.get(name);
-      if (key !== undefined) {
+      if (!this.#isMember(name)) {
+        if (!isText) report(this.#unknown(name));
+        else {
+          isRefused = true;
+          this.#reportColumn(name, errors);
+        }
+      } else if (isHeader) {
+        // The name alone is checked.
+      } else if (key !== undefined) {
         keys.set(name, this.#keys(name, key, { value, isText, report }));
         if (member === undefined) links.set(name, []);
         else values.set(name, null);
       } else if (member !== undefined)
         values.set(name, this.#value(this.#collection, member, { value, isText, report }));
       else if (list !== undefined) links.set(name, this.#ids(list, { value, isText, report }));
-      else if (name === 'roles' && this.#collection.kind === 'users')
-        roles = this.#roleNames({ value, isText, report });
-      else if (!isText) report(this.#unknown(name));
-      else {
-        isRefused = true;
-        this.#reportColumn(name, errors);
-      }
+      else roles = this.#roleNames({ value, isText, report });
     }
+    if (isHeader) return undefined;
     const given = new Set(
       [...members].flatMap(([name, value]) =>
         value === null && this.#byName.get(name)?.required === true ? [] : [name],
@@ -126,6 +134,11 @@ export class RecordReader {
     if (isRefused || errors.length > before) return undefined;
     const id = values.get('id') ?? undefined;
     return { line, id: id === undefined ? undefined : String(id), values, given, links, roles, keys };
+  }
+
+  #isMember(name: string): boolean {
+    if (name === 'roles' && this.#collection.kind === 'users') return true;
+    return this.#keyed.has(name) || this.#byName.has(name) || this.#lists.has(name);
   }
 
   #defaultOf({ name, default: otherwise }: StoredMember): Scalar | null {

@@ -40,6 +40,9 @@ function csvCell(value: unknown, isSafe: boolean): string {
 const csvQuoted = (text: string): string =>
   text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
+const LONE_RETURN =
+  'a carriage return without a line feed: lines end with a line feed, and a cell that has a carriage return needs quotes';
+
 type Cell = string | null;
 interface CsvRow {
   readonly line: number;
@@ -54,23 +57,28 @@ export async function* csvReader(
   const textOf = (cell: Cell): Cell =>
     hasSafeCells && cell !== null && SAFE_FORMULA.test(cell) ? cell.slice(1) : cell;
   let names: readonly string[] | undefined;
+  let hasRecords = false;
   for await (const { line, cells, error } of csvRowsOf(chunks, options)) {
-    if (error !== undefined) yield { line, isText: true, error };
-    else if (names === undefined) {
+    if (names === undefined) {
       names = cells.map((cell) => cell ?? '');
-      const wrong = errorOfHeader(names);
+      const wrong = error ?? errorOfHeader(names);
       if (wrong !== undefined) {
         yield { line, isText: true, error: wrong };
         return;
       }
+    } else if (error !== undefined) {
+      yield { line, isText: true, error };
     } else if (cells.length === 1 && cells[0] === null && names.length > 1) {
       // A blank line.
     } else if (cells.length !== names.length) {
       yield { line, isText: true, error: `expected ${names.length} cells, found ${cells.length}` };
     } else {
+      hasRecords = true;
       yield { line, isText: true, members: new Map(names.map((name, i) => [name, textOf(cells[i]!)])) };
     }
   }
+  if (names !== undefined && !hasRecords)
+    yield { line: 1, isText: true, isHeader: true, members: new Map(names.map((name) => [name, null])) };
 }
 
 function errorOfHeader(names: readonly string[]): string | undefined {
@@ -90,8 +98,11 @@ class CsvScanner {
   #rowLine = 1;
   #cells: Cell[] = [];
   #cell = '';
-  /** The position in a cell: outside quotes, inside, or after a quote that may be the first of two. */
-  #state: 'plain' | 'quoted' | 'quote' = 'plain';
+  /**
+   * The position in a cell: outside quotes, inside, after a quote that may be the first of two, or after a carriage return
+   * outside quotes.
+   */
+  #state: 'plain' | 'quoted' | 'quote' | 'return' = 'plain';
   #wasQuoted = false;
   #error: string | undefined;
   #isFirst = true;
@@ -117,11 +128,16 @@ class CsvScanner {
 
   *end(): Generator<CsvRow> {
     if (this.#state === 'quoted') this.#error = 'a quoted cell does not end: expected `"`';
+    if (this.#state === 'return') this.#error = LONE_RETURN;
     if (this.#error !== undefined || this.#cells.length > 0 || this.#cell !== '' || this.#wasQuoted)
       yield this.#endRow();
   }
 
   *#take(char: string): Generator<CsvRow> {
+    if (this.#state === 'return' && char !== '\n') {
+      this.#error = LONE_RETURN;
+      this.#state = 'plain';
+    }
     if (this.#state === 'quoted') {
       if (char === '"') this.#state = 'quote';
       else this.#cell += char;
@@ -138,9 +154,9 @@ class CsvScanner {
       this.#state = 'quoted';
       this.#wasQuoted = true;
     } else if (char === '\r') {
-      // A CR precedes a line feed; no text that we write has a lone CR.
+      this.#state = 'return';
     } else {
-      if (this.#wasQuoted) this.#error = `expected ${JSON.stringify(this.#delimiter)} behind a quoted cell`;
+      if (this.#wasQuoted) this.#error ??= `expected ${JSON.stringify(this.#delimiter)} behind a quoted cell`;
       this.#cell += char;
     }
   }
