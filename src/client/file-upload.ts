@@ -21,7 +21,7 @@ interface UploadRequest {
   send(body: FormData): void;
   abort(): void;
 }
-const uploadRequest = (globalThis as { readonly XMLHttpRequest?: new () => UploadRequest }).XMLHttpRequest;
+const browser = globalThis as { readonly XMLHttpRequest?: new () => UploadRequest };
 
 export interface Progress {
   readonly sent: number;
@@ -46,11 +46,14 @@ export async function uploadFile<R extends object>(
   if (options.data !== undefined) form.append('data', JSON.stringify(options.data));
   form.append('file', file, options.name ?? (file as Partial<File>).name ?? 'file');
   const headers = { 'idempotency-key': crypto.randomUUID() };
-  if (options.onProgress !== undefined && uploadRequest !== undefined) {
+  if (options.onProgress !== undefined && browser.XMLHttpRequest !== undefined) {
     // fetch reports no progress of uploads. This request refreshes expired tokens first, so that the
     // upload is not sent twice.
-    await transport.send('/api/auth/me');
-    return sendWithProgress(transport, form, { ...options, headers, size: file.size, request: new uploadRequest() });
+    await transport.send('/api/auth/me', { signal: options.signal });
+    // A signal that is aborted already has no further event.
+    options.signal?.throwIfAborted();
+    const request = new browser.XMLHttpRequest();
+    return sendWithProgress(transport, form, { ...options, headers, size: file.size, request });
   }
   const response = await transport.send('/api/files', {
     method: 'POST',

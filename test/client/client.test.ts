@@ -1,7 +1,7 @@
 // @module-tag long
 /** The client against the running service, on both databases. */
 import { createHash } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { BylawError, createClient, etagOf, SecondFactorNeeded, type TokenStorage } from '../../src/client/client.ts';
 import { codeOfApp } from '../auth/authenticator.ts';
 import { bundleForBrowser, compressedSize } from '../support/browser/bundle.ts';
@@ -185,6 +185,37 @@ describeOnOne('the client', (service) => {
     expect([file.name, file.size, progress]).toEqual(['hello.txt', 5, [5]]);
     const { url } = await client.link(file.id);
     expect(await (await fetch(new URL(url, service.url))).text()).toBe('hello');
+  });
+
+  test('an upload with progress sends no bytes after its signal is aborted', async () => {
+    let requests = 0;
+    const signals: unknown[] = [];
+    const control = new AbortController();
+    const { fetch: spy } = spied((url, init) => {
+      if (!url.endsWith('/api/auth/me')) return undefined;
+      signals.push(init.signal);
+      // The signal is aborted once the response has arrived.
+      return fetch(url, init).finally(() => control.abort(new Error('left the page')));
+    });
+    vi.stubGlobal(
+      'XMLHttpRequest',
+      class {
+        readonly upload = {};
+        open = (): void => {};
+        setRequestHeader = (): void => {};
+        send = (): void => void requests++;
+      },
+    );
+    try {
+      const { client } = await signedIn(service, { fetch: spy });
+      const upload = () =>
+        client.upload(new File(['hello'], 'hello.txt'), { onProgress: () => {}, signal: control.signal });
+      await expect(upload()).rejects.toThrow('left the page');
+      await expect(upload()).rejects.toThrow('left the page');
+      expect([requests, signals.every((each) => each === control.signal)]).toEqual([0, true]);
+    } finally {
+      vi.unstubAllGlobals();
+    }
   });
 
   test('concurrent calls with a 401 share a refresh, and continue', async () => {
