@@ -41,6 +41,8 @@ export interface Operator {
   readonly prefix?: true;
   /** The two sides are folded before they are compared. */
   readonly folds?: true;
+  /** Looks for a string inside of a string, in a time of the product of their lengths. */
+  readonly searches?: true;
   /** `list op value` is `value overList list`. */
   readonly overList?: CompareOp;
   /** `not (a op b)` for present sides. Without one, the printers negate the test itself. */
@@ -172,6 +174,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     symbol: 'contains',
     family: 'text',
     sides: 'holder',
+    searches: true,
     overList: 'in',
     holds(left, right, type) {
       if (type !== undefined && elementOf(type)) return listElements(scalarText(left)).includes(oneValue(right));
@@ -203,6 +206,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     family: 'text',
     sides: 'search',
     folds: true,
+    searches: true,
     holds: (left, right) => matching(scalarText(right))(left),
     holdsFor: (right) => matching(scalarText(right)),
     js: (left, right) => `fold(${left}).includes(${right})`,

@@ -27,6 +27,7 @@ import { OPERATORS } from '../operators.ts';
 import type { Catalog, CatalogRelation, Checked, Verdict } from '../types.ts';
 import type { Readable, Visibility } from '../visibility.ts';
 import { comparesOf, conjunctsOf, nodesOf } from '../visit.ts';
+import { type Needles, needlesOf } from './needles.ts';
 
 const MOST_PLANS = 512;
 /** The limit of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
@@ -69,6 +70,7 @@ export class FilterPlan {
   readonly checked: Checked;
   readonly #catalog: Catalog;
   #enums: ReadonlyMap<string, readonly (string | number)[]> | undefined;
+  #needles: Needles | undefined;
   /** The latest last. */
   readonly #lowered: LoweredFilter[] = [];
 
@@ -82,6 +84,12 @@ export class FilterPlan {
   enumOf(param: string): readonly (string | number)[] | undefined {
     this.#enums ??= enumsOf(this.checked);
     return this.#enums.get(param);
+  }
+
+  /** The strings that it looks for inside of others. */
+  get needles(): Needles {
+    this.#needles ??= needlesOf(this.checked);
+    return this.#needles;
   }
 
   /** Values of which each is that of the belongs_to in every record that it finds. */

@@ -50,6 +50,7 @@ import {
   type Opacity,
   type RelatedRows,
 } from './filter-plans.ts';
+import { paramNeedleIssues, statedNeedleIssues } from './needles.ts';
 
 /** A filter has one place for each. */
 export const MAX_PARAMS = LIMITS.comparisons;
@@ -91,6 +92,8 @@ export function compileFilter(text: string, { catalog, collection, params }: Fil
   const unknown = comparesOf(checked).flatMap((compare) => unknownEnumValues(compare, text));
   // A policy may speak of values that were stored before; who filters has mistyped.
   if (unknown.length > 0) return { issues: unknown.map((issue) => ({ ...issue, severity: 'error' })) };
+  const excess = statedNeedleIssues(checked);
+  if (excess.length > 0) return { issues: excess };
   const plan = new FilterPlan(checked, catalog);
   plans.add(key, plan);
   return { filter: new Filter(plan, params), issues };
@@ -173,8 +176,13 @@ export class Filter {
     return [...this.misfits, ...unnamed.map((name) => ({ name, message: `the filter names no \`$${name}\`` }))];
   }
 
-  /** Reports params of another type than their place. */
+  /** Reports params of another type than their place, and those that are too long to look for. */
   get misfits(): readonly ParamIssue[] {
+    const unfit = this.#unfit();
+    return unfit.length > 0 ? unfit : paramNeedleIssues(this.#plan.needles, this.#params);
+  }
+
+  #unfit(): readonly ParamIssue[] {
     const places = this.#paramPlaces();
     return Object.entries(this.#params).flatMap(([name, value]) => {
       const unknown = this.#unknownOf(name, value);

@@ -114,6 +114,7 @@ describeRoutes(
         ['title = $t', { t: 3 }, ['/params/t invalid_param']],
         ['title = $t', { t: ['b'] }, ['/params/t invalid_param']],
         ['title = $t', { t: 'a\0' }, ['/params/t invalid_param']],
+        ['title contains $t', { t: 'a'.repeat(251) }, ['/params/t invalid_param']],
         ['title in $t', { t: 'b' }, ['/params/t invalid_param']],
         ['title in $t', { t: ['b', 1] }, ['/params/t invalid_param']],
         ['pinned = $p', { p: 1 }, ['/params/p invalid_param']],
@@ -178,6 +179,7 @@ describeRoutes(
         ['', [['filter_empty', 0, 0]]],
         [' /* nothing */ ', [['filter_empty', 0, 15]]],
         [`title = "${'x'.repeat(4096)}"`, [['policy_too_long', 0, 4106]]],
+        [`title contains "${'x'.repeat(251)}"`, [['needle_too_long', 15, 253]]],
         [
           'a.b = 1 and c = 2',
           [
