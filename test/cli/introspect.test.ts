@@ -313,6 +313,43 @@ describe.skipIf(inject('postgresUrl') === '')('a database whose users do not fit
   });
 });
 
+describe.skipIf(inject('postgresUrl') === '')('a table whose times have fewer decimals', () => {
+  test('the draft is served as it is, and the database rounds finer values', async () => {
+    const url = await isolatedUrl(inject('postgresUrl'));
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(`
+      CREATE TABLE visits (id uuid PRIMARY KEY, planned timestamp(6), due timestamptz(3), opens time(0),
+        created_at timestamptz(0) NOT NULL DEFAULT now(), updated_at timestamptz(3) NOT NULL DEFAULT now())`);
+    await client.end();
+    const { code, stdout } = await run({ args: ['introspect', url, schemaOf(url)] });
+    const { visits } = parse(stdout).collections;
+    expect([code, visits.timestamps, visits.fields]).toEqual([
+      0,
+      undefined,
+      { planned: { type: 'datetime', stored_as: 'timestamp' }, due: { type: 'datetime' }, opens: { type: 'time' } },
+    ]);
+    const folder = await mkdtemp(join(tmpdir(), 'bylaw-introspect-'));
+    try {
+      const [schema, source] = [join(folder, 'bylaw.yaml'), join(folder, 'visits.ndjson')];
+      await writeFile(schema, stdout);
+      const instant = '2026-01-02T03:04:05.678912Z';
+      const id = '00000000-0000-4000-8000-000000000001';
+      await writeFile(source, JSON.stringify({ id, planned: instant, due: instant, opens: '09:30:00.6' }));
+      const bylaw = (...args: readonly string[]) => run({ args: [...args, '--schema', schema, '--database-url', url] });
+      expect(await bylaw('migrate', 'apply')).toMatchObject({ code: 0 });
+      expect(await bylaw('import', 'visits', source)).toMatchObject({ code: 0 });
+      expect(JSON.parse((await bylaw('export', 'visits')).stdout)).toMatchObject({
+        planned: instant,
+        due: '2026-01-02T03:04:05.679000Z',
+        opens: '09:30:01',
+      });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
+
 describe.skipIf(inject('postgresUrl') === '')('a table with secrets', () => {
   test('the draft leaves out a secret in any way of writing its name', async () => {
     const secrets = ['passwordHash', 'passwordhash', 'pwd', 'userPwd', 'APIKey', 'Reset Token', 'client-secret'];

@@ -72,6 +72,18 @@ ${more}`;
     ]);
   });
 
+  it('a column of a time has any number of decimals', async () => {
+    await db.run(raw('CREATE TABLE own.visits (id uuid PRIMARY KEY, a timestamp(6), b timestamptz(3), c time(0))'));
+    const fields = '{ a: datetime, b: datetime, c: time }';
+    const text = `collections: { visits: { table: own.visits, managed: false, timestamps: none, fields: ${fields} } }`;
+    expect(await refused(text)).toEqual([
+      '- "own.visits"."a" (`visits.a`) is timestamp(6) without time zone; expected timestamp with time zone; or write `stored_as: timestamp`',
+    ]);
+    const stored = text.replace('a: datetime', 'a: { type: datetime, stored_as: timestamp }');
+    expect(await ownersNotes(db, schemaOf(stored))).toEqual([]);
+    expect(await planMigration(db, schemaOf(stored))).toBeDefined();
+  });
+
   it('a key of two columns is unique, and never null', async () => {
     const key = `
   loose:

@@ -4,6 +4,7 @@
  * column required (migrations/diff.ts plans it).
  */
 import { STAMPS } from '../../policy/types.ts';
+import { withoutLength } from '../../schema/fields/kind.ts';
 import { BUILT_IN } from '../../schema/model/model.ts';
 import { draftField } from './draft-field.ts';
 import { draftKey } from './draft-key.ts';
@@ -144,7 +145,9 @@ function builtInColumns(table: ExistingTable): readonly string[] {
 
 /** The columns that hold the times of a record. */
 const stampsOfTable = ({ columns }: ExistingTable): readonly string[] =>
-  STAMPS.filter((stamp) => columns.some(({ name, type }) => name === stamp && type === 'timestamp with time zone'));
+  STAMPS.filter((stamp) =>
+    columns.some(({ name, type }) => name === stamp && withoutLength(type) === 'timestamp with time zone'),
+  );
 
 function referencingKeys(
   draft: DraftTable,

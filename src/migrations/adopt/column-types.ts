@@ -41,7 +41,7 @@ export function typeOfColumn(table: string, column: ExistingColumn): ColumnType 
     const max = limited[1] === undefined ? {} : { max: Number(limited[1]) };
     return { type: 'string', ...max, obstacle: to('text COLLATE "C"'), storedAs: storedAsOf('string', type) };
   }
-  switch (type) {
+  switch (withoutLength(type)) {
     case 'text':
       return textType(collation, alter);
     case 'timestamp without time zone':
@@ -76,7 +76,7 @@ function ofKind(type: string, to: (target: string) => string): ColumnType | unde
     if (columnOf !== undefined && type.startsWith(column) && !type.endsWith('[]')) return decimalColumn(name, type);
     if (column === type) return { type: name, note: adoption.note };
     const storedAs = storedAsOf(name, type);
-    if (adoption.narrower.includes(type) || storedAs !== undefined)
+    if (adoption.narrower.includes(type) || storedAs !== undefined || column === withoutLength(type))
       return { type: name, obstacle: to(column), storedAs };
   }
   return undefined;

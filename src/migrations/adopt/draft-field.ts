@@ -2,6 +2,7 @@
 import { parse } from 'yaml';
 import { elementOf, type ScalarType } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
+import { withoutLength } from '../../schema/fields/kind.ts';
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { unquotedText } from '../../sql.ts';
 import { type ColumnType, typeOfColumn } from './column-types.ts';
@@ -42,7 +43,7 @@ function isServedAsItIs({ type, base = type, values }: ExistingColumn, kind: Sca
   const { column, columnOf, adoption } = FIELD_KINDS[kind];
   if (values !== undefined) return true;
   if (columnOf !== undefined) return base.includes('(');
-  return base === column || (adoption.asItIs ?? []).includes(base.replace(/\(\d+\)$/, ''));
+  return [column, ...(adoption.asItIs ?? [])].includes(withoutLength(base));
 }
 
 function leftOutColumn(table: ExistingTable, column: ExistingColumn, reason: string): LeftOut {

@@ -52,8 +52,11 @@ export interface StoredAs {
   readonly readAs?: string;
 }
 
-/** The type without the length of its strings: `character varying(80)` → `character varying`. */
-export const withoutLength = (type: string): string => type.replace(/\(\d+\)(?=(?:\[\])?$)/, '');
+/**
+ * The type without the length of its strings or the decimals of its seconds: `character varying(80)` → `character varying`,
+ * `timestamp(6) with time zone` → `timestamp with time zone`.
+ */
+export const withoutLength = (type: string): string => type.replace(/\(\d+\)(?=(?:\[\])?$| with)/, '');
 
 /** Given if a column of text becomes one of this type, and back, where nothing is lost. */
 export interface TextForm {
