@@ -12,6 +12,7 @@ import { extraColumnsLeft } from './changes/extra-columns.ts';
 import { extraLinksLeft } from './changes/extra-links.ts';
 import { historyRenames } from './changes/history-renames.ts';
 import { HISTORY_TRIGGERS, historySteps } from './changes/history-triggers.ts';
+import { linkRenames } from './changes/link-renames.ts';
 import { KnownTriggers } from './changes/row-triggers.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
@@ -157,6 +158,7 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const changes = [
     ...(await planSteps({ ...planning, db, wanted, actual, owned, isCluster })),
     ...(await historyRenames({ ...planning, db, wanted, renamed })),
+    ...(await linkRenames({ ...planning, db, renamed })),
   ];
   const namesOf = (changes: typeof needsMove): readonly string[] =>
     [...wanted.values()].flatMap((table) => {

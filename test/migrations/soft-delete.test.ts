@@ -66,6 +66,73 @@ describe.each(ONE_KIND)('soft deletion in migrations (%s)', (kind) => {
   });
 });
 
+interface LinkedNames {
+  readonly posts: string;
+  readonly relation: string;
+  readonly labels: string;
+  /** A former name, of each. */
+  readonly was?: Omit<LinkedNames, 'was'>;
+}
+
+function linkedSchema({ posts, relation, labels, was }: LinkedNames) {
+  const former = (name: string, old: string | undefined): string =>
+    old === undefined || old === name ? '' : `was: ${old},`;
+  return schemaOf(`collections: {
+    ${posts}: { ${former(posts, was?.posts)} soft_delete: true, fields: { title: string }, relations: {
+      ${relation}: { ${former(relation, was?.relation)} kind: many_to_many, collection: ${labels} },
+      near: { kind: many_to_many, collection: ${posts} } } },
+    ${labels}: { ${former(labels, was?.labels)} soft_delete: true, fields: { label: string } } }`);
+}
+
+const LINKED: LinkedNames = { posts: 'posts', relation: 'tags', labels: 'labels' };
+const [ONE, TWO] = ['0190b0a0-0000-7000-8000-000000000001', '0190b0a0-0000-7000-8000-000000000002'];
+
+describe.each(KINDS)('links of deleted records (%s)', (kind) => {
+  let db: Database;
+  beforeEach(async () => {
+    db = await openKind(kind);
+    await applyMigration(db, linkedSchema(LINKED), migrateOptions());
+    for (const table of ['posts', 'labels'])
+      await db.run(raw(`INSERT INTO ${table} (id) VALUES ('${ONE}'), ('${TWO}')`));
+    const insert = (table: string, ...ids: readonly string[]) =>
+      db.run(raw(`INSERT INTO posts__${table} (record_id, member_id) VALUES ('${ids.join("', '")}')`));
+    await insert('tags', ONE, ONE);
+    await insert('tags', TWO, TWO);
+    await insert('near', ONE, TWO);
+    await db.run(raw(`DELETE FROM posts WHERE id = '${ONE}'`));
+    await db.run(raw(`DELETE FROM labels WHERE id = '${TWO}'`));
+  });
+  afterEach(() => db.close());
+
+  test.each<readonly [string, LinkedNames]>([
+    ['relation', { ...LINKED, relation: 'topics' }],
+    ['collection', { ...LINKED, posts: 'articles' }],
+    ['collection of members', { ...LINKED, labels: 'marks' }],
+    ['collection and its relation', { posts: 'articles', relation: 'topics', labels: 'marks' }],
+  ])('links follow a renamed %s', async (_, names) => {
+    const after = linkedSchema({ ...names, was: LINKED });
+    await applyMigration(db, after, migrateOptions());
+    const links = async (table: string) =>
+      JSON.parse((await db.rows(raw(`SELECT _links FROM bylaw_deleted_${table}`)))[0]![0]!);
+    const { posts, relation, labels } = names;
+    expect(await links(posts)).toEqual({
+      [`${posts}__${relation}.record_id`]: [ONE],
+      [`${posts}__near.record_id`]: [TWO],
+      [`${posts}__near.member_id`]: [],
+    });
+    expect(await links(labels)).toEqual({ [`${posts}__${relation}.member_id`]: [TWO] });
+    expect((await planMigration(db, after, migrateOptions())).statements).toEqual([]);
+  });
+
+  test('the new names need consent where the table is large', async () => {
+    const after = linkedSchema({ ...LINKED, relation: 'topics', was: LINKED });
+    const { destructive } = await planMigration(db, after, { ...migrateOptions(), largeFrom: 1 });
+    expect(destructive.map(({ why }) => why)).toContain(
+      'the links in `bylaw_deleted_posts` get other names while all writers of the collection wait',
+    );
+  });
+});
+
 test.each(ONE_KIND)('a history follows its collection, and a second plan is empty (%s)', async (kind) => {
   const db = await openKind(kind);
   const before = collection('history: true, fields: { title: string }');

@@ -1,6 +1,6 @@
 /** The tables of links that a migration leaves though its schema does not have them: deleted rows keep these links too. */
 import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
-import type { LinkSide } from '../../schema/model/kept/link-sides.ts';
+import { type LinkSide, linkSideName } from '../../schema/model/kept/link-sides.ts';
 import type { ActualTable } from '../catalog.ts';
 import type { Step } from '../step.ts';
 import type { Table } from '../tables.ts';
@@ -35,7 +35,7 @@ export function extraLinksLeft({ wanted, actual, owned, steps }: LeavingLinks): 
       const [ownColumn, otherColumn] = [keys.at(-1), ends.find((column) => column !== keys.at(-1))];
       const isLink = kind === 'f' && ends.length === 2 && table !== undefined;
       if (!isLink || ownColumn === undefined || otherColumn === undefined) return [];
-      return [{ name: `${linkTable}.${ownColumn}`, linkTable, table, ownColumn, otherColumn }];
+      return [{ name: linkSideName(linkTable, ownColumn), linkTable, table, ownColumn, otherColumn }];
     });
   });
 }

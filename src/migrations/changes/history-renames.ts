@@ -5,12 +5,12 @@
 import type { Queryable } from '../../database/contract.ts';
 import { RECORD_HISTORY_TABLE } from '../../schema/model/kept/history-names.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
-import { ident, param, quotedText, raw, regclassOf, type Sql, sql } from '../../sql.ts';
+import { quotedText, raw, type Sql, sql } from '../../sql.ts';
 import { tableExists } from '../catalog.ts';
 import type { Renamed } from '../renamed-tables.ts';
 import type { Step } from '../step.ts';
-import { LARGE_BYTES } from '../table-diff.ts';
-import type { Table } from '../tables.ts';
+import { stringLiteral, type Table } from '../tables.ts';
+import { renamedMember, rewriteSteps } from './rewritten-rows.ts';
 
 interface HistoryRenaming {
   readonly db: Queryable;
@@ -55,46 +55,32 @@ export async function historyRenames(renaming: HistoryRenaming): Promise<readonl
   return steps;
 }
 
-/** The text that follows UPDATE and the table `h`. */
-type HistoryRewrite = Sql;
-
 /** Empty where the table has no such entries. */
-async function rewritten(
-  { db, largeFrom = LARGE_BYTES }: HistoryRenaming,
+function rewritten(
+  renaming: HistoryRenaming,
   { table, stored, collections }: HistoryEntries,
-  changes: readonly HistoryRewrite[],
+  changes: readonly Sql[],
 ): Promise<readonly Step[]> {
-  if (changes.length === 0) return [];
-  const rows = sql`SELECT 1 FROM ${ident(stored)} AS h WHERE ${isOf(collections)} LIMIT 1`;
-  if ((await db.rows(rows)).length === 0) return [];
-  const [size] = await db.rows(sql`SELECT pg_table_size(${regclassOf(stored)}) >= ${param('int8', largeFrom)}`);
   const rewrites = `the entries of \`${table}\` get other names while all writers of the collection wait`;
-  return changes.map((change) => ({
-    sql: sql`UPDATE ${ident(table)} AS h ${change}`,
-    ...(size?.[0] === 't' && { rewrites }),
-  }));
+  return rewriteSteps(renaming, { table, stored, rows: isOf(collections), rewrites }, changes);
 }
-
-const textLiteral = (value: string): Sql => raw(quotedText(value));
 
 const isOf = (collections: readonly string[] | undefined): Sql =>
   collections === undefined
     ? raw('true')
     : raw(`h.collection IN (${collections.map((each) => quotedText(each)).join(', ')})`);
 
-const currentName = (name: string, former: readonly string[]): HistoryRewrite =>
-  sql`SET collection = ${textLiteral(name)} WHERE ${isOf(former)}`;
+const currentName = (name: string, former: readonly string[]): Sql =>
+  sql`SET collection = ${stringLiteral(name)} WHERE ${isOf(former)}`;
 
 /** New name → former name. */
 type RenamedColumns = readonly (readonly [name: string, was: string])[];
 
-const renamedKeys = (columns: RenamedColumns, collection?: string): readonly HistoryRewrite[] =>
+const renamedKeys = (columns: RenamedColumns, collection?: string): readonly Sql[] =>
   columns.map(([name, was]) => {
-    const [key, former] = [textLiteral(name), textLiteral(was)];
-    // A cluster takes functions in a CASE that are immutable, which `jsonb_build_object` is not.
+    const former = stringLiteral(was);
     const image = (side: Sql): Sql =>
-      sql`${side} = CASE WHEN h.${side} ? ${former}
-        THEN jsonb_set(h.${side} - ${former}, ARRAY[${key}], h.${side} -> ${former}) ELSE h.${side} END`;
+      sql`${side} = CASE WHEN h.${side} ? ${former} THEN ${renamedMember(sql`h.${side}`, name, was)} ELSE h.${side} END`;
     const isNamed = sql`(h.before ? ${former} OR h.after ? ${former})`;
     return sql`SET ${image(raw('before'))}, ${image(raw('after'))}
       WHERE ${isOf(collection === undefined ? undefined : [collection])} AND ${isNamed}`;

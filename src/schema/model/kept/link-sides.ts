@@ -15,6 +15,9 @@ export interface LinkSide {
   readonly other: string;
 }
 
+/** Deleted records keep their links by this name. */
+export const linkSideName = (linkTable: string, ownColumn: string): string => `${linkTable}.${ownColumn}`;
+
 export function linksOf(
   { name }: Pick<Collection, 'name'>,
   { collections }: Pick<Schema, 'collections'>,
@@ -24,7 +27,7 @@ export function linksOf(
       if (relation.kind !== 'many_to_many') return [];
       const { linkTable, sourceColumn: source, targetColumn: target } = relation;
       const side = (isSource: boolean): LinkSide => ({
-        name: `${linkTable}.${isSource ? source : target}`,
+        name: linkSideName(linkTable, isSource ? source : target),
         relation,
         holder: holder.name,
         isSource,
