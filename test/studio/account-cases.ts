@@ -47,6 +47,7 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Enabled.')`);
       expect((await service.anonymous.post('/api/auth/login', login)).status).toBe(200);
       await studio.page.until(`document.querySelector('.accounts .chosen').textContent.includes('Enabled')`);
+      await studio.page.until(`!document.querySelector('.panel > .state').textContent.startsWith('Disabled')`);
       expect(await actions()).toEqual(['End all sessions', 'Mail a password reset', 'Disable']);
     });
 

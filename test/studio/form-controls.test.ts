@@ -139,6 +139,8 @@ function inBrowser(service: TestService): void {
       await save();
       await studio.until('.field-problem');
       expect(await studio.texts('.field-problem')).toEqual(['`id` must have a value']);
+      // The page takes the keyboard there.
+      await studio.page.until(`document.activeElement?.name === 'id'`);
       await studio.fill({ id: 'new', note: 'Mrs New' });
       await studio.page.evaluate(`document.querySelector('.reference-box input').focus()`);
       await studio.page.send('Input.insertText', { text: String(id) });

@@ -11,7 +11,7 @@ interface Rewriting {
   readonly largeFrom?: number | undefined;
 }
 
-interface KeptRows {
+interface RewrittenRows {
   readonly table: string;
   /** The name of the table in the database. */
   readonly stored: string;
@@ -27,7 +27,7 @@ interface KeptRows {
  */
 export async function rewriteSteps(
   { db, largeFrom = LARGE_BYTES }: Rewriting,
-  { table, stored, rows, rewrites }: KeptRows,
+  { table, stored, rows, rewrites }: RewrittenRows,
   changes: readonly Sql[],
 ): Promise<readonly Step[]> {
   if (changes.length === 0) return [];

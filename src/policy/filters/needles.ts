@@ -30,13 +30,13 @@ const NO_NEEDLES: Needles = { stated: 0, params: [] };
 const isSearch = ({ op, left }: CheckedCompare): boolean =>
   OPERATORS[op].searches === true && isText(left.type) && !('list' in left && left.list);
 
-const unitsOf = (needle: string, folds: boolean): number => (folds ? fold(needle) : needle).length;
+const needleUnits = (needle: string, folds: boolean): number => (folds ? fold(needle) : needle).length;
 
-const foldsOf = ({ op }: CheckedCompare): boolean => OPERATORS[op].folds === true;
+const looksFolded = ({ op }: CheckedCompare): boolean => OPERATORS[op].folds === true;
 
 /** Zero for a needle that the filter does not state. */
 const unitsOfStated = (compare: CheckedCompare): number =>
-  compare.right.kind === 'literal' ? unitsOf(String(compare.right.value), foldsOf(compare)) : 0;
+  compare.right.kind === 'literal' ? needleUnits(String(compare.right.value), looksFolded(compare)) : 0;
 
 export function needlesOf(checked: Checked): Needles {
   const searches = comparesOf(checked).filter(isSearch);
@@ -45,7 +45,7 @@ export function needlesOf(checked: Checked): Needles {
     stated: searches.reduce((sum, each) => sum + unitsOfStated(each), 0),
     params: searches.flatMap((each) =>
       each.right.kind === 'request' && each.right.source === 'param'
-        ? [{ name: each.right.name, folds: foldsOf(each) }]
+        ? [{ name: each.right.name, folds: looksFolded(each) }]
         : [],
     ),
   };
@@ -83,7 +83,7 @@ export function paramNeedleIssues(
   let sum = stated;
   for (const { name, folds } of needles) {
     const value = params[name];
-    const units = typeof value === 'string' ? unitsOf(value, folds) : 0;
+    const units = typeof value === 'string' ? needleUnits(value, folds) : 0;
     sum += units;
     if (units > NEEDLE_LIMITS.each) issues.set(name, TOO_LONG);
     else if (sum > NEEDLE_LIMITS.together && issues.size === 0) issues.set(name, TOO_MUCH);
