@@ -13,6 +13,7 @@ import { allOperandsOf, isOfInstant } from '../policy/visit.ts';
 import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
 import { type MemberMask, maskedRow, memberMasksOf, recordNeeds, requestedNeeds } from '../records/member-masks.ts';
 import type { Members, RecordShape } from '../records/record-shape.ts';
+import { boundedRelated } from '../records/relations/bounded-related.ts';
 import type { RequestedRecords } from '../records/relations/related.ts';
 import { ReachedTables, rulesBehind, rulesBehindFilter } from '../schema/model/logged-tables.ts';
 import type { Collection, HasOne, Schema } from '../schema/model/model.ts';
@@ -24,7 +25,12 @@ export interface Watched {
   readonly filters: readonly Filter[];
   /** Undefined: all. */
   readonly members?: Members | undefined;
+  /** The schema states the filters, which may read any number of related rows. */
+  readonly isOfSchema?: boolean;
 }
+
+/** Related rows that the filters of callers read of the changes of a batch. */
+const MOST_ROWS_SEEN = 50_000;
 
 interface ShownPartner {
   readonly relation: HasOne;
@@ -60,18 +66,20 @@ export class Audience {
   readonly #asked: readonly DecidingRule[];
   readonly #filters: readonly AskedFilter[];
   readonly #sight: FilterSight;
+  readonly #isOfSchema: boolean;
   readonly #masks: readonly MemberMask[];
   readonly #partners: readonly ShownPartner[];
   /** Undefined: all. */
   readonly #members: Members | undefined;
 
-  constructor(store: Store, access: AccessContext, { filters, members }: Watched) {
+  constructor(store: Store, access: AccessContext, { filters, members, isOfSchema = false }: Watched) {
     const { collection } = access;
     this.collection = collection;
     this.#shape = store.shape(collection.name);
     this.#permit = access.permit(collection.name, 'list');
     this.#filters = filters.map((filter) => filter.asked(access, visibilityOf(access)));
     this.#sight = new FilterSight(store, access, this.#filters);
+    this.#isOfSchema = isOfSchema;
     this.#masks = memberMasksOf(access);
     this.#partners = this.#shape.hasOnes.map((relation) => ({ relation, permits: partnerPermits(access, relation) }));
     this.#members = members;
@@ -116,11 +124,17 @@ export class Audience {
     return this.#permit.verdict;
   }
 
-  /** The record is one of the subscriber's list. */
-  lists({ row }: AudienceRow, related: Related): boolean {
+  /** The related rows as filters see them, for the records of a batch. */
+  seen(related: Related): Related {
+    const seen = this.#sight.over(related);
+    return this.#isOfSchema ? seen : boundedRelated(seen, MOST_ROWS_SEEN);
+  }
+
+  /** The record is one of the subscriber's list. Throws `TooManyRows`. @param seen by `seen` */
+  lists({ row }: AudienceRow, related: Related, seen: Related): boolean {
     if (!this.#permit.test(row, related)) return false;
     if (this.#filters.length === 0) return true;
-    const [visible, seen] = [maskedRow(row, this.#masks, related), this.#sight.over(related)];
+    const visible = maskedRow(row, this.#masks, related);
     return this.#filters.every((filter) => filter.matches(visible, seen));
   }
 

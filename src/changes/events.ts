@@ -3,6 +3,7 @@ import type { Cells } from '../database/contract.ts';
 import type { Related, Row } from '../policy/types.ts';
 import type { Store } from '../records/access-context.ts';
 import { recordKeyOf } from '../records/record-key.ts';
+import { TooManyRows } from '../records/relations/bounded-related.ts';
 import { loadRelatedRows, type RequestedRecords } from '../records/relations/related.ts';
 import { everyTenant } from '../records/scope.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
@@ -127,13 +128,24 @@ export class CollectionChanges {
     return new CollectionChanges(batch, { collection, changes, newest, rows: loaded, related });
   }
 
-  /** Without those of an audience that has to list again. */
-  eventsFor(audience: Audience): readonly FeedEvent[] {
+  /** The events, or why the audience has to list again. */
+  decidedFor(audience: Audience): readonly FeedEvent[] | ResetReason {
+    return this.resetOf(audience) ?? this.eventsFor(audience) ?? 'related';
+  }
+
+  /** Without those of an audience that has to list again. Undefined: its filter reads too many related rows. */
+  eventsFor(audience: Audience): readonly FeedEvent[] | undefined {
     if (audience.verdict === 'deny') return [];
+    const seen = audience.seen(this.#rows);
     const events: FeedEvent[] = [];
-    for (const change of this.#changes) {
-      const event = this.#eventOf(change, audience);
-      if (event !== undefined) events.push(event);
+    try {
+      for (const change of this.#changes) {
+        const event = this.#eventOf(change, audience, seen);
+        if (event !== undefined) events.push(event);
+      }
+    } catch (error) {
+      if (error instanceof TooManyRows) return undefined;
+      throw error;
     }
     return events.length < 2 ? events : withLastLeaves(events);
   }
@@ -151,13 +163,13 @@ export class CollectionChanges {
    * An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. The commit that
    * hides a record gives its `leave`.
    */
-  #eventOf({ seq, xid, id, before, after }: SeenChange, audience: Audience): FeedEvent | undefined {
+  #eventOf({ seq, xid, id, before, after }: SeenChange, audience: Audience, seen: Related): FeedEvent | undefined {
     const related = this.#rows;
-    const wasListed = before !== undefined && audience.lists(before, related);
-    const isListed = after !== undefined && audience.lists(after, related);
+    const wasListed = before !== undefined && audience.lists(before, related, seen);
+    const isListed = after !== undefined && audience.lists(after, related, seen);
     if (!wasListed && !isListed) return undefined;
     const newest = this.#newest.get(id);
-    const isShown = isListed && newest !== undefined && (after === newest || audience.lists(newest, related));
+    const isShown = isListed && newest !== undefined && (after === newest || audience.lists(newest, related, seen));
     if (isShown) {
       const data = `"record":${audience.text(after, newest, related)}`;
       return { type: wasListed ? 'change' : 'enter', data, seq, xid, record: id };

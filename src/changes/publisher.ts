@@ -57,9 +57,9 @@ export class Publisher {
       const asked = { collection, audiencesOf, isReplay, ...later };
       const changes = await whenServed(() => CollectionChanges.of(store, batch, asked), isHeard);
       for (const { members, audience } of groups) {
-        if (this.#resetBy(changes, { members, audience }, batch)) continue;
-        const events = changes.eventsFor(audience);
-        if (events.length > 0) for (const each of members) this.#send(each, events, batch);
+        const decided = changes.decidedFor(audience);
+        if (typeof decided === 'string') this.#resetMembers(members, decided, batch);
+        else if (decided.length > 0) for (const each of members) this.#send(each, decided, batch);
         if (work.isLong) await work.rest();
       }
     }
@@ -84,26 +84,17 @@ export class Publisher {
       for (const [name, found] of byName) {
         const collection = store.schema.collections.get(name)!;
         const changes = await CollectionChanges.of(store, batch, { collection, audiencesOf: () => [] });
-        for (const group of found) if (group.audience.related.size > 0) this.#resetBy(changes, group, first);
+        for (const { audience, members } of found) {
+          const reason = audience.related.size > 0 ? changes.resetOf(audience) : undefined;
+          if (reason !== undefined) this.#resetMembers(members, reason, first);
+        }
       }
     }
   }
 
-  /** Tells whether the group has to list again. */
-  #resetBy(
-    changes: CollectionChanges,
-    { audience, members }: Pick<FeedGroup, 'audience' | 'members'>,
-    batch: ChangeBatch,
-  ): boolean {
-    const reason = changes.resetOf(audience);
-    if (reason === undefined) return false;
-    const reached = reachedBy(batch);
-    this.reset(
-      [...members].filter((each) => !each.has(batch.to)),
-      reason,
-      reached,
-    );
-    return true;
+  #resetMembers(members: Iterable<Subscriber>, reason: ResetReason, batch: ChangeBatch): void {
+    const behind = [...members].filter((each) => !each.has(batch.to));
+    this.reset(behind, reason, reachedBy(batch));
   }
 
   resetAll(reason: ResetReason, reached: ReachedMoment): void {

@@ -90,7 +90,9 @@ export class ReplayDecisions {
     const { collection } = audience;
     const asked = { collection, audiencesOf: () => [audience], isReplay, ...laterThan(this.#parts, batch) };
     const changes = await CollectionChanges.of(store, batch, asked);
-    const reason = changes.resetOf(audience);
-    return { at, reason, events: reason === undefined ? changes.eventsFor(audience) : [] };
+    const decided = changes.decidedFor(audience);
+    return typeof decided === 'string'
+      ? { at, reason: decided, events: [] }
+      : { at, reason: undefined, events: decided };
   }
 }

@@ -3,8 +3,10 @@ import { type Clause, clauseOf } from '../policy/analyse/explanation.ts';
 import { policyNeedsOf } from '../policy/analyse/policy-needs.ts';
 import type { PolicyRequest } from '../policy/types.ts';
 import { visibilityOf } from '../records/access-context.ts';
+import { boundedRelated, TooManyRows } from '../records/relations/bounded-related.ts';
 import { loadRelated } from '../records/relations/related.ts';
 import { tenantOf } from '../records/scope.ts';
+import { Refusal } from '../refusal.ts';
 import { accessOf } from './asked-access.ts';
 import type { Question } from './question.ts';
 import { requestedIn } from './requested-records.ts';
@@ -15,7 +17,7 @@ export interface FilterTrace {
   readonly clause: Clause;
 }
 
-/** Undefined without a filter, or without a record. */
+/** Undefined without a filter, or without a record. Throws `query_too_expensive`. */
 export async function filterTraceOf(question: Question): Promise<FilterTrace | undefined> {
   const { store, q, collection, record, filter: asked } = question;
   if (asked === undefined || record === undefined) return undefined;
@@ -34,5 +36,14 @@ export async function filterTraceOf(question: Question): Promise<FilterTrace | u
   const seen = { ...source, visibility: visibilityOf({ ...accessOf(question), tenant }) };
   const visible = await visibleRowsOf(seen, { collection: collection.name, record, needs, request, related });
   const policy = { checked, text, source: text };
-  return { text, clause: clauseOf({ policy, request, record: visible.record, related: visible.related }) };
+  const read = boundedRelated(visible.related, MOST_EXPLAINED);
+  try {
+    return { text, clause: clauseOf({ policy, request, record: visible.record, related: read }) };
+  } catch (error) {
+    throw error instanceof TooManyRows ? new Refusal('query_too_expensive', TOO_EXPENSIVE) : error;
+  }
 }
+
+/** Related rows of which the answer has a clause. */
+const MOST_EXPLAINED = 10_000;
+const TOO_EXPENSIVE = `the filter reads more than ${MOST_EXPLAINED} related records; quantifiers within others read them again each time`;

@@ -58,14 +58,14 @@ export class EventFiling {
     const place = { catalog: store.schema, collection: collection.name, params: {} };
     const filter = text === undefined ? undefined : compileFilter(text, place).filter;
     if (text !== undefined && filter === undefined) throw new Error('the filter of the webhook does not compile');
-    const audience = new Audience(store, access, { filters: filter === undefined ? [] : [filter] });
+    const audience = new Audience(store, access, { filters: filter === undefined ? [] : [filter], isOfSchema: true });
     const { rowsThen } = laterThan(this.#parts, batch);
     const changes = await CollectionChanges.of(store, batch, { collection, audiencesOf: () => [audience], rowsThen });
     const reason = changes.resetOf(audience);
     // A related change opens or closes other records; those of the batch are known.
     const isKnown = reason === undefined || reason === 'related';
     const events = isKnown
-      ? changes.eventsFor(audience).filter(({ type }) => wanted.some((each) => each === type))
+      ? (changes.eventsFor(audience) ?? []).filter(({ type }) => wanted.some((each) => each === type))
       : [];
     return reason === undefined ? events : [...events, resetOf(reason)];
   }

@@ -219,6 +219,23 @@ describeOnBoth(
       expect([await named.rest(), await linked.rest()]).toEqual([[], []]);
     });
 
+    test('a filter that reads a relation within itself lists again, and holds up nobody', async () => {
+      const tags = await Promise.all(
+        Array.from({ length: 40 }, (_, i) => make(ann, 'tags', { name: `t${i}`, mark: 'm' })),
+      );
+      const id = await make(ann, 'notes', { title: 'many', tags: { set: tags } });
+      const within = (depth: number): string =>
+        depth === 4
+          ? 't1.name > t2.name and t2.name > t3.name and t3.name > t1.name'
+          : `any(tags as t${depth}, ${within(depth + 1)})`;
+      const filter = within(1);
+      const feed = await ready(ann, '/api/notes/changes', { body: { filter } });
+      await patch(ann, `notes/${id}`, { title: 'changed' });
+      expect(await feed.until('reset')).toEqual([['reset', { reason: 'related' }]]);
+      const asked = await ann.client.post('/api/_explain', { collection: 'notes', action: 'list', id, filter });
+      expect([asked.status, asked.body.code]).toEqual([400, 'query_too_expensive']);
+    });
+
     test('a member that joins or leaves changes its record', async () => {
       const [tag, feed] = [await make(ann, 'tags', { name: 'a' }), await ready(ann)];
       const id = await make(ann, 'notes', { title: 'a' });

@@ -3,6 +3,7 @@
 import type { QueryPair } from '../../http/request.ts';
 import { invariant } from '../../invariant.ts';
 import { compileFilter, equalityFilter, type Filter, type MemberValue } from '../../policy/filters/filter.ts';
+import { NESTED_LISTS, nestsLists } from '../../policy/filters/nested-lists.ts';
 import { type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import type { RelatedFilter } from '../../records/page/related-filters.ts';
 import type { Members } from '../../records/record-shape.ts';
@@ -89,9 +90,10 @@ export function describedFeed(
   if (since !== undefined && typeof since !== 'string')
     errors.add([...path, 'since'], 'wrong_type', 'expected a string');
   errors.throwAny();
+  const place = { pointer: [...path, 'filter'].map((part) => `/${pointerPart(part)}`).join('') };
   const unlogged = filter && unloggedBehindFilter(filter, collection.name, schema);
-  if (unlogged !== undefined)
-    throw notLogged({ pointer: [...path, 'filter'].map((part) => `/${pointerPart(part)}`).join('') }, unlogged);
+  if (unlogged !== undefined) throw notLogged(place, unlogged);
+  if (filter !== undefined && nestsLists(filter.checked)) throw filterProblem(place, 'nested_lists', NESTED_LISTS);
   const { filter: text = null, params = null, fields = null } = body;
   const query = JSON.stringify([text, params, fields]);
   const filters = filter === undefined ? [] : [filter];
@@ -103,5 +105,8 @@ function notLogged(place: Pick<ErrorDetail, 'pointer' | 'parameter'>, unlogged: 
   const detail =
     `the filter reads \`${unlogged}\`, whose changes are not logged; declare \`changes: true\` on \`${unlogged}\`, ` +
     'or remove what leads there';
-  return new Problem('filter_invalid', detail, { errors: [{ ...place, code: 'not_logged', detail }] });
+  return filterProblem(place, 'not_logged', detail);
 }
+
+const filterProblem = (place: Pick<ErrorDetail, 'pointer' | 'parameter'>, code: string, detail: string): Problem =>
+  new Problem('filter_invalid', detail, { errors: [{ ...place, code, detail }] });
