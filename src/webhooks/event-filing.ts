@@ -5,6 +5,7 @@ import type { ChangeLog, LogPage } from '../changes/change-log.ts';
 import { changeBatchOf, laterThan } from '../changes/commits.ts';
 import { CollectionChanges, type FeedEvent, type ResetReason, resetOf } from '../changes/events.ts';
 import { Snapshot } from '../changes/snapshot.ts';
+import { present } from '../invariant.ts';
 import { compileFilter } from '../policy/filters/filter.ts';
 import type { AccessContext, Store } from '../records/access-context.ts';
 import type { Webhook } from '../schema/model/model.ts';
@@ -65,7 +66,9 @@ export class EventFiling {
     // A related change opens or closes other records; those of the batch are known.
     const isKnown = reason === undefined || reason === 'related';
     const events = isKnown
-      ? (changes.eventsFor(audience) ?? []).filter(({ type }) => wanted.some((each) => each === type))
+      ? present(changes.eventsFor(audience), 'events under a filter of the schema').filter(({ type }) =>
+          wanted.some((each) => each === type),
+        )
       : [];
     return reason === undefined ? events : [...events, resetOf(reason)];
   }

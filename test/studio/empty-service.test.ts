@@ -139,7 +139,7 @@ function inBrowser(service: TestService): void {
       await studio.page.evaluate(`document.querySelector('.cell-editor button:not(.primary)').focus()`);
       await studio.press('Enter');
       await untilRows(1);
-      // Enter on *Cancel* saves nothing, so that there is no conflict to show in the panel.
+      // Enter on *Cancel* saves nothing: the panel shows no conflict.
       expect(await studio.page.evaluate(`document.querySelector('.cell-editor, .record')`)).toBe(null);
       await studio.page.until(`document.activeElement.textContent === 'edit 3'`);
       expect((await root.client.get(`/api/${LONG}/${edited}`)).body.data.text).toBe('theirs');

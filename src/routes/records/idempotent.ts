@@ -2,11 +2,11 @@
 import type { Context } from 'koa';
 import { v5 } from 'uuid';
 import type { Caller } from '../../auth/caller.ts';
-import { networkOf } from '../../auth/limits/network.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { admitOf, callerOf } from '../../http/gate.ts';
+import { present } from '../../invariant.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import {
   type AnswerToKeep,
@@ -20,10 +20,12 @@ import { Refusal } from '../../refusal.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
 import { type Answer, answerCreated, headerOf } from './request.ts';
 
-/** The owner of a key. Each network that sends a publishable key owns its keys: no visitor gets the answer of another. */
+/** The owner of a key. Visitors of one publishable key on other networks own other keys: none gets the answer of another. */
 export function keyOwnerOf(ctx: Context, caller: Caller): Pick<IdempotencyKey, 'principal' | 'kind'> {
   const { principal, kind, isShared } = caller;
-  return isShared === true ? { principal: v5(networkOf(ctx.state.address), principal), kind } : { principal, kind };
+  return isShared === true
+    ? { principal: v5(present(ctx.state.share, 'a share'), principal), kind }
+    : { principal, kind };
 }
 
 /** A create under a key. */

@@ -63,7 +63,7 @@ class StatementReader {
       return source.report({ code: 'statement_kind', message, path: this.#of });
     }
     const text = never ?? always;
-    // A value of another type is reported as such.
+    // A value of another type has an error of its own.
     if (text === undefined) return undefined;
     const kind = never === undefined ? 'always' : 'never';
     this.#path = [...this.#of, kind];

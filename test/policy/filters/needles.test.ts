@@ -56,7 +56,7 @@ describe('a param', () => {
     expect(found(filter(50), { q: textOf(20) })).toEqual([]);
   });
 
-  it('of another type is reported as such', () => {
+  it('of another type has the error of its type alone', () => {
     expect(found('body contains $q and title = $t', { q: textOf(most + 1), t: 5 })).toEqual(['t: expected string']);
   });
 });

@@ -43,7 +43,7 @@ const credential = (response: z.ZodRawShape) =>
     )
     .meta({ description: 'The credential of the browser, as its `toJSON()` makes it.' });
 
-/** Null stands for a missing one. */
+/** Some helpers of browsers send null for a handle that is missing. */
 const userHandle = z
   .string('expected string or null')
   .nullish()
