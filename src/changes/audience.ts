@@ -10,10 +10,10 @@ import { gridOf } from '../policy/scalar-types.ts';
 import type { Need, PolicyRequest, Related, Residual, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import { allOperandsOf, isOfInstant } from '../policy/visit.ts';
+import { TooMuchWork, UNLIMITED_WORK, WorkBudget } from '../policy/work-budget.ts';
 import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
 import { type MemberMask, maskedRow, memberMasksOf, recordNeeds, requestedNeeds } from '../records/member-masks.ts';
 import type { Members, RecordShape } from '../records/record-shape.ts';
-import { boundedRelated } from '../records/relations/bounded-related.ts';
 import type { RequestedRecords } from '../records/relations/related.ts';
 import { ReachedTables, rulesBehind, rulesBehindFilter } from '../schema/model/logged-tables.ts';
 import type { Collection, HasOne, Schema } from '../schema/model/model.ts';
@@ -25,12 +25,12 @@ export interface Watched {
   readonly filters: readonly Filter[];
   /** Undefined: all. */
   readonly members?: Members | undefined;
-  /** The schema states the filters, which may read any number of related rows. */
+  /** The schema states the filters, whose work then has no limit. */
   readonly isOfSchema?: boolean;
 }
 
-/** Related rows that the filters of callers read of the changes of a batch. */
-const MOST_ROWS_SEEN = 50_000;
+/** Returns true for a state of a record that the subscriber's list shows. */
+export type Listing = (state: AudienceRow) => boolean;
 
 interface ShownPartner {
   readonly relation: HasOne;
@@ -49,12 +49,16 @@ export interface AudienceRow {
   readonly row: Row;
 }
 
+const NO_EXCESS: ReadonlySet<unknown> = new Set();
+
 export class Audience {
   /** Equal for subscribers who see the same. */
   readonly key: string;
   readonly collection: Collection;
   /** The related rows of a record that decisions and texts read. */
   readonly needs: readonly Need[];
+  /** The related rows that only the filters of callers read. */
+  readonly filterNeeds: readonly Need[];
   readonly requested: readonly RequestedRecords[];
   /** The sources of the rows that decide who sees what, besides the record itself. */
   readonly related: ReadonlySet<string>;
@@ -86,12 +90,13 @@ export class Audience {
     const deciding = [this.#permit, ...this.#masks.map(({ permit }) => permit)];
     this.needs = [
       ...deciding.flatMap(recordNeeds),
-      ...this.#sight.needs,
+      ...(isOfSchema ? this.#sight.needs : []),
       ...this.#partners.map(({ relation, permits }) => ({
         relation: relation.name,
         needs: permits.flatMap(recordNeeds),
       })),
     ];
+    this.filterNeeds = isOfSchema ? [] : this.#sight.needs;
     const all = [...deciding, ...this.#partners.flatMap(({ permits }) => permits)];
     this.requested = [...all.flatMap(requestedNeeds), ...this.#sight.requested];
     const { name } = collection;
@@ -124,18 +129,21 @@ export class Audience {
     return this.#permit.verdict;
   }
 
-  /** The related rows as filters see them, for the records of a batch. */
-  seen(related: Related): Related {
+  /**
+   * Lists states of records as long as the filters have work left. Beyond that, it throws `TooMuchWork`.
+   *
+   * @param excess the records with too many related rows for a filter
+   */
+  listing(related: Related, excess: ReadonlySet<unknown> = NO_EXCESS): Listing {
+    if (this.#filters.length === 0) return ({ row }) => this.#permit.test(row, related);
     const seen = this.#sight.over(related);
-    return this.#isOfSchema ? seen : boundedRelated(seen, MOST_ROWS_SEEN);
-  }
-
-  /** The record is one of the subscriber's list. Throws `TooManyRows`. @param seen by `seen` */
-  lists({ row }: AudienceRow, related: Related, seen: Related): boolean {
-    if (!this.#permit.test(row, related)) return false;
-    if (this.#filters.length === 0) return true;
-    const visible = maskedRow(row, this.#masks, related);
-    return this.#filters.every((filter) => filter.matches(visible, seen));
+    const work = this.#isOfSchema ? UNLIMITED_WORK : new WorkBudget();
+    return ({ row }) => {
+      if (!this.#permit.test(row, related)) return false;
+      if (excess.has(row.id)) throw new TooMuchWork();
+      const visible = maskedRow(row, this.#masks, related);
+      return this.#filters.every((filter) => filter.matches(visible, seen, work));
+    };
   }
 
   /** The text of the record. `newest`: the record as it is now, which hides what it hides from older states too. */

@@ -1,15 +1,15 @@
 /** The events that a batch gives the subscribers of an audience, without their positions. */
 import type { Cells } from '../database/contract.ts';
-import type { Related, Row } from '../policy/types.ts';
+import type { Need, Related, Row } from '../policy/types.ts';
+import { TooMuchWork } from '../policy/work-budget.ts';
 import type { Store } from '../records/access-context.ts';
 import { recordKeyOf } from '../records/record-key.ts';
-import { TooManyRows } from '../records/relations/bounded-related.ts';
-import { loadRelatedRows, type RequestedRecords } from '../records/relations/related.ts';
+import { loadBounded, type RequestedRecords } from '../records/relations/related.ts';
 import { everyTenant } from '../records/scope.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
 import type { Collection, HasOne, ManyToMany } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
-import type { Audience, AudienceRow } from './audience.ts';
+import type { Audience, AudienceRow, Listing } from './audience.ts';
 import type { ChangeBatch, RecordChange } from './commits.ts';
 import { RelatedChanges } from './related-changes.ts';
 
@@ -53,6 +53,8 @@ interface LoadedChanges {
   readonly newest: ReadonlyMap<string, AudienceRow | undefined>;
   /** The rows that decisions read besides the record. */
   readonly rows: Related;
+  /** The records with too many such rows for a filter, by the spelling of the need. */
+  readonly excess: ReadonlyMap<string, ReadonlySet<unknown>>;
   /** The changes of such rows: those of the batch, and those that came until the rows were loaded. */
   readonly related: readonly RelatedChanges[];
 }
@@ -76,14 +78,17 @@ export class CollectionChanges {
   readonly #changes: readonly SeenChange[];
   readonly #newest: LoadedChanges['newest'];
   readonly #rows: Related;
+  readonly #excess: LoadedChanges['excess'];
   readonly #related: readonly RelatedChanges[];
   readonly #key: ReturnType<typeof keyKindOf>;
 
-  private constructor(batch: ChangeBatch, { collection, changes, newest, rows, related }: LoadedChanges) {
+  private constructor(batch: ChangeBatch, loaded: LoadedChanges) {
+    const { collection, changes, newest, rows, excess, related } = loaded;
     this.#batch = batch;
     this.#changes = changes;
     this.#newest = newest;
     this.#rows = rows;
+    this.#excess = excess;
     this.#related = related;
     this.#key = keyKindOf(collection);
   }
@@ -117,15 +122,12 @@ export class CollectionChanges {
     const rows = states.flatMap((each) => (each === undefined ? [] : [each.row]));
     const audiences = audiencesOf(rows);
     const asking = changes.length === 0 ? [] : audiences.filter(({ verdict }) => verdict !== 'deny');
-    const needs = distinct(asking.flatMap((audience) => audience.needs));
-    const requested = together(asking.flatMap((audience) => audience.requested));
-    const source = { store, q: store.db, tenant: undefined };
-    const loaded = await loadRelatedRows(source, [{ collection: name, rows, needs }], requested);
+    const loaded = await rowsForAudiences(store, asking, { collection: name, rows });
     // A record as it was must not meet a related row as it is since: no list has shown both.
     const sources = new Set(asking.flatMap((audience) => [...audience.related]));
     const later = sources.size === 0 ? undefined : await laterOf?.([...sources]);
     const related = [batch, ...(later === undefined ? [] : [later])].map((each) => new RelatedChanges(store, each));
-    return new CollectionChanges(batch, { collection, changes, newest, rows: loaded, related });
+    return new CollectionChanges(batch, { collection, changes, newest, ...loaded, related });
   }
 
   /** The events, or why the audience has to list again. */
@@ -133,21 +135,30 @@ export class CollectionChanges {
     return this.resetOf(audience) ?? this.eventsFor(audience) ?? 'related';
   }
 
-  /** Without those of an audience that has to list again. Undefined: its filter reads too many related rows. */
+  /** Without those of an audience that has to list again. Undefined: its filters take too much work. */
   eventsFor(audience: Audience): readonly FeedEvent[] | undefined {
     if (audience.verdict === 'deny') return [];
-    const seen = audience.seen(this.#rows);
-    const events: FeedEvent[] = [];
     try {
-      for (const change of this.#changes) {
-        const event = this.#eventOf(change, audience, seen);
-        if (event !== undefined) events.push(event);
-      }
+      return this.#eventsFor(audience);
     } catch (error) {
-      if (error instanceof TooManyRows) return undefined;
+      if (error instanceof TooMuchWork) return undefined;
       throw error;
     }
+  }
+
+  #eventsFor(audience: Audience): readonly FeedEvent[] {
+    const lists = audience.listing(this.#rows, this.#excessOf(audience));
+    const events: FeedEvent[] = [];
+    for (const change of this.#changes) {
+      const event = this.#eventOf(change, audience, lists);
+      if (event !== undefined) events.push(event);
+    }
     return events.length < 2 ? events : withLastLeaves(events);
+  }
+
+  #excessOf({ filterNeeds }: Audience): ReadonlySet<unknown> | undefined {
+    if (this.#excess.size === 0) return undefined;
+    return new Set(filterNeeds.flatMap((need) => [...(this.#excess.get(spellingOf(need)) ?? [])]));
   }
 
   /** Why the audience has to list again. */
@@ -163,15 +174,15 @@ export class CollectionChanges {
    * An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. The commit that
    * hides a record gives its `leave`.
    */
-  #eventOf({ seq, xid, id, before, after }: SeenChange, audience: Audience, seen: Related): FeedEvent | undefined {
-    const related = this.#rows;
-    const wasListed = before !== undefined && audience.lists(before, related, seen);
-    const isListed = after !== undefined && audience.lists(after, related, seen);
+  #eventOf(change: SeenChange, audience: Audience, lists: Listing): FeedEvent | undefined {
+    const { seq, xid, id, before, after } = change;
+    const wasListed = before !== undefined && lists(before);
+    const isListed = after !== undefined && lists(after);
     if (!wasListed && !isListed) return undefined;
     const newest = this.#newest.get(id);
-    const isShown = isListed && newest !== undefined && (after === newest || audience.lists(newest, related, seen));
+    const isShown = isListed && newest !== undefined && (after === newest || lists(newest));
     if (isShown) {
-      const data = `"record":${audience.text(after, newest, related)}`;
+      const data = `"record":${audience.text(after, newest, this.#rows)}`;
       return { type: wasListed ? 'change' : 'enter', data, seq, xid, record: id };
     }
     return wasListed && !isListed
@@ -271,9 +282,30 @@ const linkMovesOf = ({ changes }: ChangeBatch, { linkTable }: ManyToMany): reado
     [before, after].flatMap((link) => (link === null ? [] : [{ holder: link[0]!, seq, xid }])),
   );
 
-function distinct<T>(all: readonly T[]): readonly T[] {
-  return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
+/** The related rows of records that audiences read. Rows that rules read have no limit, also where filters read them. */
+async function rowsForAudiences(
+  store: Store,
+  audiences: readonly Audience[],
+  records: { readonly collection: string; readonly rows: readonly Row[] },
+): Promise<Pick<LoadedChanges, 'rows' | 'excess'>> {
+  const needs = bySpelling(audiences.flatMap((audience) => audience.needs));
+  const ofFilters = bySpelling(audiences.flatMap(({ filterNeeds }) => filterNeeds));
+  for (const known of needs.keys()) ofFilters.delete(known);
+  const { related, excess } = await loadBounded(
+    { store, q: store.db, tenant: undefined },
+    {
+      all: [{ ...records, needs: [...needs.values()] }],
+      requested: together(audiences.flatMap(({ requested }) => requested)),
+      ofFilters: [{ ...records, needs: [...ofFilters.values()] }],
+    },
+  );
+  return { rows: related, excess: new Map([...excess].map(([need, ids]) => [spellingOf(need), ids])) };
 }
+
+const spellingOf = (need: Need): string => JSON.stringify(need);
+
+const bySpelling = (needs: readonly Need[]): Map<string, Need> =>
+  new Map(needs.map((need) => [spellingOf(need), need]));
 
 /** Records that are named with the same needs are loaded together. */
 function together(all: readonly RequestedRecords[]): readonly RequestedRecords[] {

@@ -5,6 +5,7 @@ import type { Need, Related, Row } from '../policy/types.ts';
 import type { AccessContext, Store } from '../records/access-context.ts';
 import { type MemberMask, maskedRow, memberMasksOf, recordNeeds, requestedNeeds } from '../records/member-masks.ts';
 import type { RequestedRecords } from '../records/relations/related.ts';
+import { RememberedRelated } from '../records/relations/remembered-related.ts';
 
 interface ReadableRecords {
   readonly permit: Permit;
@@ -59,7 +60,7 @@ export class FilterSight {
 
   over(related: Related): Related {
     if (this.#walked.size === 0) return related;
-    return {
+    return new RememberedRelated({
       one: (collection, id) => {
         const row = related.one(collection, id);
         return row && this.#seen(collection, row, related);
@@ -71,7 +72,7 @@ export class FilterSight {
         const seen = found.map((row) => this.#seen(relation.collection, row, related));
         return seen.filter((row) => row !== undefined);
       },
-    };
+    });
   }
 
   #seen(collection: string, row: Row, related: Related): Row | undefined {

@@ -1,7 +1,6 @@
 /** A question: a caller, an action, and optionally a record, a write or a filter. */
 import type { Queryable } from '../database/contract.ts';
 import { compileFilter, type Filter } from '../policy/filters/filter.ts';
-import { NESTED_LISTS, nestsLists } from '../policy/filters/nested-lists.ts';
 import type { Action, PolicyRequest, RequestFacts, Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { type ErrorDetail, echo, Problem } from '../problem.ts';
@@ -34,7 +33,7 @@ export interface Question {
   /** The asker lacks the role `admin`, and learns no more than by requests of its own. */
   readonly isLimited?: boolean;
 }
-interface AskedFilterText {
+export interface AskedFilterText {
   readonly text: string;
   readonly filter: Filter;
 }
@@ -85,7 +84,7 @@ export const storeWith = ({ db, schema }: Store, collection: Collection): Store 
 function filterOf({ filter: text, params, collection }: AskedQuestion, { schema }: Store): AskedFilterText | undefined {
   if (text === undefined) return undefined;
   const { filter, issues } = compileFilter(text, { catalog: schema, collection: collection.name, params });
-  const errors: ErrorDetail[] = [
+  const errors: readonly ErrorDetail[] = [
     ...issues.map(({ code, message }) => ({ pointer: '/filter', code, detail: message })),
     ...(filter?.issues ?? []).map(({ name, message }) => ({
       pointer: `/params/${name}`,
@@ -93,8 +92,6 @@ function filterOf({ filter: text, params, collection }: AskedQuestion, { schema 
       detail: message,
     })),
   ];
-  if (filter !== undefined && nestsLists(filter.checked))
-    errors.push({ pointer: '/filter', code: 'nested_lists', detail: NESTED_LISTS });
   if (filter !== undefined && errors.length === 0) return { text, filter };
   throw new Problem('validation_failed', 'the filter is not valid', { errors });
 }

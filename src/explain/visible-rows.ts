@@ -4,7 +4,9 @@ import { ancestorsOf } from '../policy/emit/decision.ts';
 import type { Need, PolicyRequest, Related, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Readable, Visibility } from '../policy/visibility.ts';
+import type { WorkBudget } from '../policy/work-budget.ts';
 import type { Reading } from '../records/access-context.ts';
+import { RememberedRelated } from '../records/relations/remembered-related.ts';
 import { scopeOf } from '../records/scope.ts';
 import type { Relation } from '../schema/model/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../sql.ts';
@@ -19,14 +21,19 @@ interface RowsInSight {
   readonly needs: PolicyNeeds;
   readonly request: PolicyRequest;
   readonly related: Related;
+  readonly work: WorkBudget;
 }
 interface VisibleRows {
   readonly record: Row;
   readonly related: Related;
 }
 
+/** The steps of a row: its rules decide, and it is copied without what is hidden. */
+const ROW_STEPS = 16;
+
+/** Throws `TooMuchWork`. */
 export async function visibleRowsOf(source: VisibleSource, loaded: RowsInSight): Promise<VisibleRows> {
-  const { collection, record, needs, request, related } = loaded;
+  const { collection, record, needs, request, related, work } = loaded;
   const rows = new LoadedIds(source, related);
   rows.add(collection, record);
   rows.walk(collection, [record], needs.record);
@@ -35,10 +42,11 @@ export async function visibleRowsOf(source: VisibleSource, loaded: RowsInSight):
     rows.add(of, row);
     rows.walk(of, [row], inner);
   }
+  for (const { size } of rows.ids.values()) work.take(size * ROW_STEPS);
   const sights = new Map<string, ReadonlyMap<string, RowSight>>();
   for (const [name, ids] of rows.ids) sights.set(name, await sightsOf(source, name, [...ids]));
   const visible = new VisibleRelated(source, related, sights);
-  return { record: visible.masked(collection, record), related: visible };
+  return { record: visible.masked(collection, record), related: new RememberedRelated(visible) };
 }
 
 /** The ids of the rows that were loaded, by collection. */
@@ -61,7 +69,9 @@ class LoadedIds {
     const { relations } = this.#source.store.shape(collection).collection;
     for (const need of needs) {
       const relation = relations.get(need.relation)!;
-      const found = rows.flatMap((row) => this.#reached(collection, row, { relation, need }));
+      const reached = rows.flatMap((row) => this.#reached(collection, row, { relation, need }));
+      // Many rows reach the same one: each step would multiply them.
+      const found = [...new Map(reached.map((row) => [row.id, row])).values()];
       for (const row of found) this.add(relation.collection, row);
       if (found.length > 0) this.walk(relation.collection, found, need.needs);
     }

@@ -86,7 +86,8 @@ export class ReadBudget {
     const answer = this.#mostBytes;
     const limitMs = this.#end - performance.now();
     if (limitMs < 1) throw readTooSlow();
-    const rowBytes = { most: ROWS_PER_ANSWER * answer, read: 0 };
+    const { most = Number.POSITIVE_INFINITY } = statement.rowBytes ?? {};
+    const rowBytes = { most: Math.min(most, ROWS_PER_ANSWER * answer), read: 0 };
     let rows: readonly Cells[];
     try {
       const bounded = new Sql(statement.shape, statement.params, rowBytes);
@@ -94,7 +95,8 @@ export class ReadBudget {
     } catch (error) {
       throw error instanceof StoreError && error.kind === 'time_limit' ? readTooSlow() : error;
     }
-    if (rows === ROWS_TOO_LARGE) throw answerTooLarge(answer);
+    if (statement.rowBytes !== undefined) statement.rowBytes.read = rowBytes.read;
+    if (rows === ROWS_TOO_LARGE && rowBytes.read <= most) throw answerTooLarge(answer);
     this.#read += rowBytes.read;
     if (this.#read > LARGE) this.#needPlace();
     return rows;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Audience } from '../../src/changes/audience.ts';
 import { decide } from '../../src/policy/access.ts';
 import { compileFilter } from '../../src/policy/filters/filter.ts';
+import { TooMuchWork } from '../../src/policy/work-budget.ts';
 import { Store } from '../../src/records/access-context.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
 import { schemaOf } from '../support/store-world.ts';
@@ -14,10 +15,11 @@ function worldOf(list: string) {
   const schema = schemaOf(`
 collections:
   users: { relations: { team: { kind: belongs_to, collection: teams } } }
-  teams: { relations: { members: { kind: has_many, collection: members, via: team } } }
+  teams: { relations: { members: { kind: has_many, collection: members, via: team } }, access: { view: true } }
   members:
     fields: { kind: string }
     relations: { team: { kind: belongs_to, collection: teams }, user: { kind: belongs_to, collection: users } }
+    access: { view: true }
   places:
     fields:
       name: string
@@ -47,9 +49,9 @@ collections:
 `);
   const caller = new FeedCaller(schema, { id: ME, roles: [], team: TEAM }, decide);
   const store = new Store({} as never, schema);
-  const audience = (text?: string): Audience => {
+  const audience = (text?: string, isOfSchema = false): Audience => {
     const { filter } = compileFilter(text ?? 'id is not null', { catalog: schema, collection: 'notes', params: {} });
-    return new Audience(store, caller.ask('notes'), { filters: text === undefined ? [] : [filter!] });
+    return new Audience(store, caller.ask('notes'), { filters: text === undefined ? [] : [filter!], isOfSchema });
   };
   return { store, audience };
 }
@@ -133,4 +135,16 @@ describe('a change of a related record', () => {
       mine.dependsOn('places', [{ ...open, name: 'b' }]),
     ]).toEqual([true, false]);
   });
+});
+
+it('a filter that compares related rows ends at its budget, unless the schema states it', () => {
+  const { store, audience } = worldOf('true');
+  const members = Array.from({ length: 80 }, (_, i) => ({ id: `${i}`, kind: `${i}`, team: TEAM }));
+  const related = { one: () => ({ id: TEAM }), many: () => members };
+  const cells = [ME, '2026-01-01 00:00:00+00', '2026-01-01 00:00:00+00', '1', '5', 'a', 's', null, TEAM];
+  const state = { cells, row: store.shape('notes').row(cells) };
+  const cycle =
+    'any(team.members as a, any(team.members as b, any(team.members as c, a.kind < b.kind and b.kind < c.kind and c.kind < a.kind)))';
+  expect(() => audience(cycle).listing(related)(state)).toThrow(TooMuchWork);
+  expect(audience(cycle, true).listing(related)(state)).toBe(false);
 });

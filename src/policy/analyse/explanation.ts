@@ -34,6 +34,10 @@ import {
 } from '../types.ts';
 import { movedNow, own, type Scalar } from '../values.ts';
 import { memberName } from '../visit.ts';
+import { UNLIMITED_WORK, type WorkBudget } from '../work-budget.ts';
+
+/** The steps of a clause: it is made, and shown to its reader. */
+const CLAUSE_STEPS = 16;
 
 type KleeneValue = boolean | undefined;
 /** A part of a policy and its value. `absent` names what was null if the value is unknown. */
@@ -71,6 +75,8 @@ export interface ClauseSituation {
   readonly related: Related;
   /** Sees the value of every part that is evaluated, once for each element. */
   readonly onValue?: ((node: Checked, value: KleeneValue) => void) | undefined;
+  /** Ends the explanation of what a caller states, by `TooMuchWork`. Default: it has no end. */
+  readonly work?: WorkBudget;
 }
 export interface Explanation {
   readonly allowed: boolean;
@@ -160,12 +166,15 @@ type FoundRow = BoundRow | { readonly absent: string };
 
 class Evaluation {
   readonly #situation: ClauseSituation;
+  readonly #work: WorkBudget;
 
   constructor(situation: ClauseSituation) {
     this.#situation = situation;
+    this.#work = situation.work ?? UNLIMITED_WORK;
   }
 
   clause(node: Checked, variables: BoundRows): Clause {
+    this.#work.take(CLAUSE_STEPS);
     const { start, source: body } = node.span;
     const clause = this.#clause(node, variables);
     this.#situation.onValue?.(node, clause.value);
@@ -174,6 +183,7 @@ class Evaluation {
 
   #clause(node: Checked, variables: BoundRows): Clause {
     const text = this.#text(node.span);
+    this.#work.read(text);
     switch (node.kind) {
       case 'const':
         return { text, value: node.value, parts: [] };
@@ -240,7 +250,11 @@ class Evaluation {
   #elements({ row, isWritten }: BoundRow, { from, relation }: ToManyPath): AncestorRows {
     const { related } = this.#situation;
     if (relation.kind === 'ancestors') return ancestorsOf(relation, related, own(row, 'id'));
-    if (relation.kind === 'elements') return { rows: elementRows(String(own(row, relation.field.name))) };
+    if (relation.kind === 'elements') {
+      const list = String(own(row, relation.field.name));
+      this.#work.parse(list);
+      return { rows: elementRows(list) };
+    }
     if (!isWritten || relation.kind === 'has_many') return { rows: related.many(from, relation.name, idOfRow(row)) };
     const members = (own(row, relation.name) ?? []) as readonly string[];
     const rows = members.map((id) => related.one(relation.collection, id)).filter((member) => member !== undefined);
@@ -252,6 +266,9 @@ class Evaluation {
   #compare(node: CheckedCompare, variables: BoundRows): Omit<Clause, 'text' | 'parts'> {
     const left = this.#operand(node.left, variables);
     const right = this.#needle(node, this.#operand(node.right, variables));
+    for (const side of [left, right]) if ('value' in side) this.#work.read(side.value);
+    const isParsed = OPERATORS[node.op].folds === true || elementOf(node.left.type) !== undefined;
+    if (isParsed && 'value' in left) this.#work.parse(left.value);
     return {
       ...this.#compareValues(node, left, right),
       sides: { left: shownValue(node.left, left), right: shownValue(node.right, right) },
@@ -311,6 +328,8 @@ class Evaluation {
   #columnValue(operand: ColumnOperand, variables: BoundRows): FoundValue {
     const at = this.#walk(operand, variables);
     if ('absent' in at) return at;
+    const { column } = operand;
+    if (column.kind === 'field' && column.field.part) this.#work.parse(own(at.row, column.field.part.member));
     const value = storedValue(operand, at.row) ?? undefined;
     return value === undefined ? { absent: nullOf(this.#text(operand.span)) } : { value: value as Scalar };
   }

@@ -12,10 +12,11 @@ import {
   type Test,
 } from '../condition.ts';
 import { isMember, OPERATORS, type Operator } from '../operators.ts';
-import { gridOf, isText } from '../scalar-types.ts';
+import { elementOf, gridOf, isText } from '../scalar-types.ts';
 import type { PartType, Related, Row } from '../types.ts';
 import { own, type Scalar } from '../values.ts';
-import { sourcesIn } from '../visit.ts';
+import { nodesOf, sourcesIn } from '../visit.ts';
+import { UNLIMITED_WORK, type WorkBudget } from '../work-budget.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 import { partOf } from './json-parts.ts';
 
@@ -26,33 +27,46 @@ interface RowFrame {
   readonly values: readonly unknown[];
   /** The rows that are walked to, by the identifier of their source. */
   readonly bound: Row[];
+  /** Closures that count take their steps from it. */
+  readonly work: WorkBudget;
 }
 type Closure = (frame: RowFrame) => boolean;
 
 export function closures(cond: Condition): Predicate {
-  const closure = closureOf(cond);
+  const closure = closureOf(cond, false);
   const binds = sourcesIn(cond).size > 0;
-  return (values) => (record, related, next) => closure({ record, next, related, values, bound: binds ? [] : NO_ROWS });
+  return (values) => (record, related, next) =>
+    closure({ record, next, related, values, bound: binds ? [] : NO_ROWS, work: UNLIMITED_WORK });
+}
+
+/** Decides as long as the budget lasts. Throws `TooMuchWork`. */
+export type BudgetedDecision = (record: Row, related: Related, work: WorkBudget) => boolean;
+
+/** The closures of a condition that a caller states. */
+export function budgetedClosures(cond: Condition): (values: readonly unknown[]) => BudgetedDecision {
+  const closure = closureOf(cond, true);
+  return (values) => (record, related, work) => closure({ record, next: undefined, related, values, bound: [], work });
 }
 
 const NO_ROWS: Row[] = [];
 
-function closureOf(cond: Condition): Closure {
+/** @param counts takes the steps of its work */
+function closureOf(cond: Condition, counts: boolean): Closure {
   switch (cond.kind) {
     case 'const':
       return () => cond.value;
     case 'and':
-      return everyClosure(cond.items.map(closureOf));
+      return everyClosure(cond.items.map((item) => closureOf(item, counts)));
     case 'or':
-      return someClosure(cond.items.map(closureOf));
+      return someClosure(cond.items.map((item) => closureOf(item, counts)));
     case 'null': {
-      const read = columnReader(cond.column);
+      const read = columnReader(cond.column, counts);
       return cond.negated ? (frame) => read(frame) != null : (frame) => read(frame) == null;
     }
     case 'test':
-      return testClosure(cond);
+      return testClosure(cond, counts);
     case 'exists': {
-      const found = existsClosure(cond);
+      const found = existsClosure(cond, counts);
       return cond.negated ? (frame) => !found(frame) : found;
     }
   }
@@ -77,10 +91,19 @@ function someClosure(items: readonly Closure[]): Closure {
 
 type FrameReader = (frame: RowFrame) => unknown;
 
-function columnReader({ part, type, ...ref }: ColumnRef): FrameReader {
-  if (part === undefined) return memberReader(ref);
-  const whole = memberReader({ ...ref, name: part.member });
+function columnReader({ part, type, ...ref }: ColumnRef, counts: boolean): FrameReader {
+  if (part === undefined) return metered(memberReader(ref), counts && (elementOf(type) ? 'parse' : 'read'));
+  const whole = metered(memberReader({ ...ref, name: part.member }), counts && 'parse');
   return (frame) => partOf(whole(frame), part, type as PartType);
+}
+
+function metered(reader: FrameReader, by: false | 'read' | 'parse'): FrameReader {
+  if (by === false) return reader;
+  return (frame) => {
+    const value = reader(frame);
+    frame.work[by](value);
+    return value;
+  };
 }
 
 function memberReader({ source: { id }, name }: Pick<ColumnRef, 'source' | 'name'>): FrameReader {
@@ -95,33 +118,36 @@ function memberReader({ source: { id }, name }: Pick<ColumnRef, 'source' | 'name
   }
 }
 
-function operandReader(operand: ConditionOperand): FrameReader {
+function operandReader(operand: ConditionOperand, counts: boolean): FrameReader {
   switch (operand.kind) {
     case 'column':
-      return columnReader(operand);
+      return columnReader(operand, counts);
     case 'count':
-      return countReader(operand.exists);
+      return countReader(operand.exists, counts);
     case 'literal': {
       const value = literalOf(operand.value);
       return () => value;
     }
     case 'slot': {
       const { slot } = operand;
-      return ({ values }) => values[slot];
+      return metered(({ values }) => values[slot], counts && 'read');
     }
   }
 }
 
-function testClosure(test: Test): Closure {
+function testClosure(test: Test, counts: boolean): Closure {
   const { op, negated, left, right } = test;
-  const a = operandReader(left);
   if (left.kind === 'column' && right.kind !== 'column' && right.kind !== 'count' && !negated) {
+    const read = columnReader(left, counts);
     const fused =
-      right.kind === 'slot' ? slotTest({ op, left }, right.slot) : literalTest({ op, left }, literalOf(right.value));
+      right.kind === 'slot'
+        ? slotTest({ op, left }, read, right.slot)
+        : literalTest({ op, left }, read, literalOf(right.value));
     if (fused !== undefined) return fused;
   }
-  const { holds, holdsFor } = OPERATORS[op];
-  const b = operandReader(right);
+  const { holds, holdsFor, folds } = OPERATORS[op];
+  const a = metered(operandReader(left, counts), counts && folds === true && 'parse');
+  const b = operandReader(right, counts);
   if (holdsFor !== undefined) return preparedTest(holdsFor, [a, b], negated);
   const isBeyond = left.kind === 'count' && left.beyond === true;
   return (frame) => {
@@ -151,15 +177,13 @@ function preparedTest(
 
 type ColumnComparison = Pick<Test, 'op'> & { readonly left: ColumnRef };
 
-function slotTest({ op, left }: ColumnComparison, slot: number): Closure | undefined {
-  const read = columnReader(left);
+function slotTest({ op, left }: ColumnComparison, read: FrameReader, slot: number): Closure | undefined {
   const operator = OPERATORS[op];
   if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === frame.values[slot];
   return orderedTest(operator, left, [read, (frame) => frame.values[slot]]);
 }
 
-function literalTest({ op, left }: ColumnComparison, value: unknown): Closure | undefined {
-  const read = columnReader(left);
+function literalTest({ op, left }: ColumnComparison, read: FrameReader, value: unknown): Closure | undefined {
   const operator = OPERATORS[op];
   if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === value;
   if (isMember(operator)) {
@@ -207,13 +231,25 @@ const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'incl
   },
 };
 
+/** The rows are paid for at once, before the first that decides. */
+function paid<T extends readonly Row[] | undefined>(rows: (frame: RowFrame) => T, of: Condition, counts: boolean) {
+  if (!counts) return rows;
+  const steps = nodesOf(of).length;
+  return (frame: RowFrame): T => {
+    const found = rows(frame);
+    if (found !== undefined) frame.work.take(found.length * steps);
+    return found;
+  };
+}
+
 /** Undefined where the chain of ancestors goes on. */
-function countReader(exists: Exists): FrameReader {
-  const key = operandReader(exists.key);
-  const condition = closureOf(exists.condition);
+function countReader(exists: Exists, counts: boolean): FrameReader {
+  const key = operandReader(exists.key, counts);
+  const condition = closureOf(exists.condition, counts);
+  const rowsOf = paid((frame) => countedOf(exists, frame.related, key(frame)), exists.condition, counts);
   const { id } = exists.source;
   return (frame) => {
-    const rows = countedOf(exists, frame.related, key(frame));
+    const rows = rowsOf(frame);
     if (rows === undefined) return undefined;
     let count = 0;
     for (const row of rows) {
@@ -224,15 +260,16 @@ function countReader(exists: Exists): FrameReader {
   };
 }
 
-function existsClosure(exists: Exists): Closure {
-  const key = operandReader(exists.key);
-  const condition = closureOf(exists.condition);
+function existsClosure(exists: Exists, counts: boolean): Closure {
+  const key = operandReader(exists.key, counts);
+  const condition = closureOf(exists.condition, counts);
+  const rowsOf = paid((frame) => manyOf(exists, frame.related, key(frame)), exists.condition, counts);
   const { id } = exists.source;
   const meets = (frame: RowFrame, row: Row): boolean => {
     frame.bound[id] = row;
     return condition(frame);
   };
-  const some = (frame: RowFrame): boolean => manyOf(exists, frame.related, key(frame)).some((row) => meets(frame, row));
+  const some = (frame: RowFrame): boolean => rowsOf(frame).some((row) => meets(frame, row));
   if (exists.beyond) return (frame) => goesOn(exists, frame.related, key(frame)) || some(frame);
   if (!isToOne(exists)) return some;
   return (frame) => {

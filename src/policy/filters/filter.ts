@@ -18,8 +18,7 @@ import { unknownEnumValues } from '../check/warnings/enum-values.ts';
 import type { Facts } from '../column-facts.ts';
 import { columnTested, valuesOfTest } from '../column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from '../condition.ts';
-import { closures } from '../emit/closures.ts';
-import type { Decision } from '../emit/decision.ts';
+import { type BudgetedDecision, budgetedClosures } from '../emit/closures.ts';
 import { shapeNeedsOf } from '../emit/shape-needs.ts';
 import type { Values } from '../emit/value-places.ts';
 import { lookUpsIn } from '../hoisting.ts';
@@ -42,6 +41,7 @@ import {
 import type { Scalar } from '../values.ts';
 import type { Visibility } from '../visibility.ts';
 import { comparesOf } from '../visit.ts';
+import type { WorkBudget } from '../work-budget.ts';
 import {
   FilterPlan,
   FilterPlans,
@@ -292,7 +292,7 @@ export class AskedFilter {
   readonly tests: readonly ColumnValues[];
   readonly #lowered: LoweredFilter;
   readonly #visibility: Visibility;
-  #decision: Decision | undefined;
+  #decision: BudgetedDecision | undefined;
 
   constructor(lowered: LoweredFilter, values: Values, visibility: Visibility) {
     const facts: Record<string, unknown> = {};
@@ -357,14 +357,14 @@ export class AskedFilter {
   }
 
   /**
-   * Decides in the process.
+   * Decides in the process. Throws `TooMuchWork`.
    *
    * @param record without the members that the caller may not read
    * @param related the rows that the caller may read, each without such members
    */
-  matches(record: Row, related: Related): boolean {
-    this.#decision ??= closures(this.#lowered.cond)(this.values);
-    return this.#decision(record, related);
+  matches(record: Row, related: Related, work: WorkBudget): boolean {
+    this.#decision ??= budgetedClosures(this.#lowered.cond)(this.values);
+    return this.#decision(record, related, work);
   }
 
   /** The related rows that `matches` reads. */

@@ -1,9 +1,12 @@
 /** Loads the related rows that a policy reads, as its needs declare: one statement per relation and level. */
+
+import { type Cells, ROWS_TOO_LARGE } from '../../database/contract.ts';
 import { invariant } from '../../invariant.ts';
 import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
+import { TooMuchWork } from '../../policy/work-budget.ts';
 import { viaColumns } from '../../schema/model/composite-references.ts';
 import type { HasMany, HasOne, ManyToMany, Relation } from '../../schema/model/model.ts';
-import { ident, raw, type Sql, sql } from '../../sql.ts';
+import { ident, raw, Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
 import { recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { type Scope, type ScopedRows, scopeOf } from '../scope.ts';
@@ -20,6 +23,8 @@ export interface Loading {
   readonly needs: readonly Need[];
   /** Records whose ids come from the request. */
   readonly requested?: readonly RequestedRecord[];
+  /** The rows are those of a caller's filter, of which there may be too many: `TooMuchWork`. */
+  readonly isOfFilter?: boolean;
 }
 interface RequestedRecord {
   readonly collection: string;
@@ -31,12 +36,16 @@ export interface RequestedRecords extends Omit<RequestedRecord, 'id'> {
 }
 
 export async function loadRelated(source: RelatedSource, loading: Loading): Promise<Related> {
-  const { collection, stored, written, without, needs, requested = [] } = loading;
+  const { collection, stored, written, without, needs, requested = [], isOfFilter = false } = loading;
   if (needs.length + requested.length === 0) return NO_RELATED;
   const loader = new Loader(source, without);
-  if (stored) await loader.load(collection, { rows: [stored], isWritten: false, needs });
-  if (written) await loader.load(collection, { rows: [written], isWritten: true, needs });
-  for (const { id, ...each } of requested) await loader.loadRequested({ ...each, ids: [id] });
+  const load = async (): Promise<void> => {
+    if (stored) await loader.load(collection, { rows: [stored], isWritten: false, needs });
+    if (written) await loader.load(collection, { rows: [written], isWritten: true, needs });
+    for (const { id, ...each } of requested) await loader.loadRequested({ ...each, ids: [id] });
+  };
+  if (!isOfFilter) await load();
+  else if ((await loader.within(FILTER_BYTES, load)) === undefined) throw new TooMuchWork();
   return loader;
 }
 
@@ -52,12 +61,58 @@ export async function loadRelatedRows(
   all: readonly LoadedRows[],
   requested: readonly RequestedRecords[],
 ): Promise<Related> {
-  const wanted = all.filter(({ rows, needs }) => rows.length > 0 && needs.length > 0);
-  if (wanted.length + requested.length === 0) return NO_RELATED;
+  return (await loadBounded(source, { all, requested, ofFilters: [] })).related;
+}
+
+interface AskedRelated {
+  readonly all: readonly LoadedRows[];
+  readonly requested: readonly RequestedRecords[];
+  /** Rows that only the filters of callers read. */
+  readonly ofFilters: readonly LoadedRows[];
+}
+
+/** The ids of records whose related rows are more than a filter may read, by the need. */
+type ExcessRows = ReadonlyMap<Need, ReadonlySet<unknown>>;
+
+interface BoundedRows {
+  readonly related: Related;
+  readonly excess: ExcessRows;
+}
+
+/** The same. The rows of each need of a filter have a budget. */
+export async function loadBounded(
+  source: RelatedSource,
+  { all, requested, ofFilters }: AskedRelated,
+): Promise<BoundedRows> {
+  const isWanted = ({ rows, needs }: LoadedRows): boolean => rows.length > 0 && needs.length > 0;
+  const [wanted, asked] = [all.filter(isWanted), ofFilters.filter(isWanted)];
+  const excess = new Map<Need, ReadonlySet<unknown>>();
+  if (wanted.length + asked.length + requested.length === 0) return { related: NO_RELATED, excess };
   const loader = new Loader(source, undefined);
   for (const { collection, ...level } of wanted) await loader.load(collection, { ...level, isWritten: false });
   for (const each of requested) await loader.loadRequested(each);
-  return loader;
+  for (const { collection, rows, needs } of asked)
+    for (const need of needs) {
+      const ids = await loadNeed(loader, { collection, rows, needs: [need] });
+      if (ids.size > 0) excess.set(need, ids);
+    }
+  return { related: loader, excess };
+}
+
+/** If the rows of all records are too many, those of each record count: a record with many decides nothing about others. */
+async function loadNeed(loader: Loader, { collection, rows, needs }: LoadedRows): Promise<ReadonlySet<unknown>> {
+  const excess = new Set<unknown>();
+  const load = (some: readonly Row[], bytes: number): Promise<number | undefined> =>
+    loader.within(bytes, () => loader.load(collection, { rows: some, isWritten: false, needs }));
+  let left = await load(rows, FILTER_BYTES);
+  if (left !== undefined) return excess;
+  left = FILTER_BYTES;
+  for (const [id, states] of Map.groupBy(rows, (row) => row.id)) {
+    const next: number | undefined = await load(states, left);
+    if (next === undefined) excess.add(id);
+    else left = next;
+  }
+  return excess;
 }
 
 /**
@@ -87,9 +142,14 @@ interface Level {
   readonly needs: readonly Need[];
 }
 
+/** Bytes of the rows that the filter of a caller reads, as those of a page of the change log. */
+const FILTER_BYTES = 8_388_608;
+
 class Loader implements Related {
   readonly #source: RelatedSource;
   readonly #without: string | undefined;
+  /** The bytes that rows may still have. Undefined: any. */
+  #bytes: number | undefined;
   /** Rows by collection, then by id: each decision would join another key. */
   readonly #ones = new Map<string, Map<string, Row>>();
   /** Rows by collection, by relation, then by the id of the record that has it. */
@@ -107,6 +167,30 @@ class Loader implements Related {
 
   many(collection: string, relation: string, id: string): readonly Row[] {
     return this.#manys.get(collection)?.get(relation)?.get(String(id)) ?? NONE_FOUND;
+  }
+
+  /** @returns the bytes that are left; undefined: the rows have more. */
+  async within(bytes: number, load: () => Promise<void>): Promise<number | undefined> {
+    this.#bytes = bytes;
+    try {
+      await load();
+      return this.#bytes;
+    } catch (error) {
+      if (error instanceof TooMuchWork) return undefined;
+      throw error;
+    } finally {
+      this.#bytes = undefined;
+    }
+  }
+
+  async #rows(statement: Sql): Promise<readonly Cells[]> {
+    const { q } = this.#source;
+    if (this.#bytes === undefined) return q.rows(statement);
+    const rowBytes = { most: this.#bytes, read: 0 };
+    const rows = await q.rows(new Sql(statement.shape, statement.params, rowBytes));
+    this.#bytes -= rowBytes.read;
+    if (rows === ROWS_TOO_LARGE || this.#bytes < 0) throw new TooMuchWork();
+    return rows;
   }
 
   async load(collection: string, { rows, isWritten, needs }: Level): Promise<void> {
@@ -141,7 +225,7 @@ class Loader implements Related {
     ];
     const first = rows.map(({ id }) => id);
     // A statement outside of transactions begins with SELECT.
-    const ids = await this.#source.q.rows(sql`
+    const ids = await this.#rows(sql`
       SELECT DISTINCT found.id::text
         FROM (
              WITH RECURSIVE chain (id, place) AS (
@@ -174,7 +258,7 @@ class Loader implements Related {
     if (ids.size === 0) return [];
     const shape = this.#source.store.shape(collection);
     const isHeld = recordKeyOf(shape.collection).isAmong('x', [...ids]);
-    const cells = await this.#source.q.rows(sql`
+    const cells = await this.#rows(sql`
       SELECT ${shape.columns('x')}
         FROM ${scopeOf(this.#source).from(collection, 'x').where(isHeld)}`);
     const found = cells.map((row) => shape.row(row));
@@ -193,7 +277,7 @@ class Loader implements Related {
     const columns = viaColumns(schema, relation)?.map((column) => ident('x', column));
     const isOwned =
       columns === undefined ? sql`${key} = ANY(${ownKey.list(owners)})` : ownKey.holdOneOf(columns, owners);
-    const cells = await this.#source.q.rows(sql`
+    const cells = await this.#rows(sql`
       SELECT ${key}, ${shape.columns('x')}
         FROM ${related.where(isOwned)}`);
     const others = cells.filter((row) => row[1] !== this.#without);

@@ -3,7 +3,6 @@
 import type { QueryPair } from '../../http/request.ts';
 import { invariant } from '../../invariant.ts';
 import { compileFilter, equalityFilter, type Filter, type MemberValue } from '../../policy/filters/filter.ts';
-import { NESTED_LISTS, nestsLists } from '../../policy/filters/nested-lists.ts';
 import { type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import type { RelatedFilter } from '../../records/page/related-filters.ts';
 import type { Members } from '../../records/record-shape.ts';
@@ -90,10 +89,9 @@ export function describedFeed(
   if (since !== undefined && typeof since !== 'string')
     errors.add([...path, 'since'], 'wrong_type', 'expected a string');
   errors.throwAny();
-  const place = { pointer: [...path, 'filter'].map((part) => `/${pointerPart(part)}`).join('') };
   const unlogged = filter && unloggedBehindFilter(filter, collection.name, schema);
-  if (unlogged !== undefined) throw notLogged(place, unlogged);
-  if (filter !== undefined && nestsLists(filter.checked)) throw filterProblem(place, 'nested_lists', NESTED_LISTS);
+  if (unlogged !== undefined)
+    throw notLogged({ pointer: [...path, 'filter'].map((part) => `/${pointerPart(part)}`).join('') }, unlogged);
   const { filter: text = null, params = null, fields = null } = body;
   const query = JSON.stringify([text, params, fields]);
   const filters = filter === undefined ? [] : [filter];
@@ -105,8 +103,5 @@ function notLogged(place: Pick<ErrorDetail, 'pointer' | 'parameter'>, unlogged: 
   const detail =
     `the filter reads \`${unlogged}\`, whose changes are not logged; declare \`changes: true\` on \`${unlogged}\`, ` +
     'or remove what leads there';
-  return filterProblem(place, 'not_logged', detail);
+  return new Problem('filter_invalid', detail, { errors: [{ ...place, code: 'not_logged', detail }] });
 }
-
-const filterProblem = (place: Pick<ErrorDetail, 'pointer' | 'parameter'>, code: string, detail: string): Problem =>
-  new Problem('filter_invalid', detail, { errors: [{ ...place, code, detail }] });

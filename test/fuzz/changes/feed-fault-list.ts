@@ -58,7 +58,7 @@ export const FEED_FAULTS: readonly Fault[] = [
     /permit\.test\(row, related\) && permit\.test\(newest\.row/,
     'permit.test(newest.row',
   ),
-  fault(AUDIENCE, 'a filter sees what is hidden', /filter\.matches\(visible, seen\)/, 'filter.matches(row, seen)'),
+  fault(AUDIENCE, 'a filter sees what is hidden', /filter\.matches\(visible, seen, /, 'filter.matches(row, seen, '),
   fault(
     SIGHT,
     'a filter sees hidden related records',
