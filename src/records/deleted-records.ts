@@ -7,7 +7,7 @@ import { memoizedBy } from '../memoized.ts';
 import { notFound } from '../refusal.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
 import { linksOf } from '../schema/model/kept/link-sides.ts';
-import { deletedSchemaOf } from '../schema/model/kept/soft-delete.ts';
+import { deletedName, deletedSchemaOf } from '../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { LINKS_COLUMN, VERSION_COLUMN } from '../schema/model/stored-names.ts';
 import { ident, join, param, raw, type Sql, sql, text } from '../sql.ts';
@@ -26,7 +26,7 @@ import { recordingHistory } from './write/row-history.ts';
 import { isTouched } from './write/written-row.ts';
 
 class DeletedRecords {
-  /** Its collection of the name has the deleted records. */
+  /** That of the service, with the deleted records as another collection. */
   readonly schema: Schema;
   readonly collection: Collection;
   readonly #living: Collection;
@@ -37,7 +37,7 @@ class DeletedRecords {
 
   constructor(db: Database, schema: Schema, name: string) {
     this.schema = deletedSchemaOf(schema, name);
-    this.collection = this.schema.collections.get(name)!;
+    this.collection = this.schema.collections.get(deletedName(name))!;
     this.#living = schema.collections.get(name)!;
     this.#livingSchema = schema;
     this.#store = new Store(db, this.schema);
@@ -105,10 +105,13 @@ class DeletedRecords {
     if (found === undefined) throw notFound();
     const collection = this.#living;
     if (hasPlacesInTurn(this.#livingStore, collection))
-      await takeTurn({ ...reading, store: this.#livingStore }, { collection, id, mayWrite: isAllowed, scope: deleted });
+      await takeTurn(
+        { ...reading, store: this.#livingStore },
+        { collection, id, mayWrite: isAllowed, keptIn: { scope: deleted, name } },
+      );
     const columns = kept.map((column) => column.name).filter((_, i) => found[i] !== 't');
     const insert = sql`
-      INSERT INTO ${living.into(name, 'x')} (${join(
+      INSERT INTO ${living.into(collection.name, 'x')} (${join(
         columns.map((column) => ident(column)),
         ', ',
       )})
@@ -117,12 +120,16 @@ class DeletedRecords {
         ', ',
       )}
         FROM ${deleted.from(name, 't').where(key.is('t', id))}`;
-    const row = { collection: name, ids: [id], tenant, areNew: true };
+    const row = { collection: collection.name, ids: [id], tenant, areNew: true };
     await recordingHistory({ store: this.#livingStore, q: tx }, row, () => tx.run(insert));
     for (const links of this.#links(id, { deleted, living })) await tx.run(links);
     for (const owners of this.#owners(id, living, access.now)) await tx.run(owners);
     const asked = checksOn(access, this.#living, 'create');
-    const failure = await failureOfStored({ store: this.#livingStore, q: tx, tenant }, { collection: name, id }, asked);
+    const failure = await failureOfStored(
+      { store: this.#livingStore, q: tx, tenant },
+      { collection: collection.name, id },
+      asked,
+    );
     if (failure !== undefined) throw failure;
     await tx.run(sql`DELETE FROM ${deleted.stored(name, 't').where(key.is('t', id))}`);
   }

@@ -571,6 +571,53 @@ rows:
     expect((await document()).code).toBe(0);
   });
 
+  test('a restore is decided beside the living rows of its collection, without the row itself', async () => {
+    const schema = `
+roles: { member: {} }
+register: { roles: [member] }
+collections:
+  rooms:
+    fields: { name: string }
+    relations: { bookings: { kind: has_many, collection: bookings, via: room } }
+  bookings:
+    soft_delete: true
+    fields: { slot: int }
+    relations:
+      room: { kind: belongs_to, collection: rooms }
+      next: { kind: belongs_to, collection: bookings, on_delete: set_null }
+      former: { kind: has_many, collection: bookings, via: next }
+    access:
+      view: true
+      restore: 'none(@record.room.bookings as b, b.slot = @record.slot) and none(@record.former as f, f.slot = 9)'
+`;
+    const rows = `
+now: 2026-03-01T00:00:00Z
+rows:
+  rooms: { one: { name: one } }
+  bookings:
+    alone: { room: one, slot: 1 }
+    first: { room: one, slot: 2 }
+    second: { room: one, slot: 2 }
+    last: { room: one, slot: 3 }
+    ninth: { room: one, slot: 9, next: last }
+`;
+    given(
+      `
+  - { bookings: alone, guest: { restore: yes } }
+  - { bookings: first, guest: { restore: no } }
+  - { bookings: last, guest: { restore: no } }
+  - { bookings: ninth, guest: { restore: yes } }
+`,
+      schema,
+      rows,
+    );
+    const { passed, failed, coverage, mutants } = await document('--coverage', '--mutate');
+    expect([passed, failed]).toEqual([4, 0]);
+    expect(coverage.policies.filter(({ action }: Json) => action === 'restore')).toHaveLength(1);
+    const restores = mutants.filter(({ path }: Json) => path.includes('restore'));
+    expect(restores.filter(({ verdict }: Json) => verdict === 'killed').length).toBeGreaterThan(2);
+  });
+
   test('no test of a mutant refers to a record which its caller may not read', async () => {
     const head = 'as: { ada: { roles: [editor] }, ben: { roles: [editor] } }\n';
     given(

@@ -2,6 +2,7 @@
 
 import { isInNetwork, type Network, parseAddress, parseNetwork } from '../../policy/request/networks.ts';
 import type { Action } from '../../policy/types.ts';
+import { livingName } from '../../schema/model/kept/soft-delete.ts';
 
 /** Every collection. */
 export const EVERY = '*';
@@ -35,7 +36,7 @@ export class KeyBounds {
   }
 
   allows(collection: string, action: Action): boolean {
-    return this.#limit === undefined || allows(this.#limit, collection, action);
+    return this.#limit === undefined || allows(this.#limit, livingName(collection), action);
   }
 
   /** The limit names `users` itself: what `*` allows is records, not the administration of accounts. */

@@ -5,6 +5,7 @@ import type { App } from '../../http/app.ts';
 import { admissionOf, admitOf, forbiddenProblem } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { Refusal } from '../../refusal.ts';
+import { livingName } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
 import { idempotencyKeyOf, idempotencyParameter, keyOwnerOf, onceUnderKey } from './idempotent.ts';
@@ -25,7 +26,8 @@ export const restoreRecord = route({
   problems: ['invalid_parameter', 'not_found', 'validation_failed', 'conflict', uniqueProblems],
   async handle(ctx, app) {
     const admission = admissionOf(ctx);
-    const { collection, caller } = admission;
+    const { caller } = admission;
+    const collection = app.schema.collections.get(livingName(admission.collection.name))!;
     // A key brings back only what it may create.
     if (caller.bounds?.allows(collection.name, 'create') === false) throw forbiddenProblem();
     const key = idempotencyKeyOf(ctx);
@@ -59,7 +61,7 @@ interface Restored {
 /** The record as its reader sees it now. */
 async function restoredAs(ctx: Context, app: App, { collection, id, tx }: Restored): Promise<Answer> {
   try {
-    const access = admitOf(ctx, app)(app.schema.collections.get(collection.name)!, 'read').access();
+    const access = admitOf(ctx, app)(collection, 'read').access();
     return answerWritten(collection, { id, ...(await app.records.read(access, { id, relations: [], tx })) });
   } catch (error) {
     const isHidden = (error instanceof Problem || error instanceof Refusal) && HIDDEN_CODES.includes(error.code);

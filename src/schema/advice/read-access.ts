@@ -17,7 +17,7 @@ import type { Bare } from '../model/collections.ts';
 import { filterKeysOf } from '../model/filter-keys.ts';
 import { missingIndexes } from '../model/indexes.ts';
 import { compileRule } from '../model/kept/lost-references.ts';
-import { deletedCatalogOf } from '../model/kept/soft-delete.ts';
+import { deletedCatalogOf, deletedName } from '../model/kept/soft-delete.ts';
 import { LIST_WORDS } from '../model/list-parameters.ts';
 import type { Collection, MemberAccess } from '../model/model.ts';
 import { adviceFor, type WordAdvice } from '../model/policy-words.ts';
@@ -88,7 +88,7 @@ export function readRestore(
   const catalog = deletedCatalogOf(context.catalog, name);
   const path = ['collections', name, 'access', 'restore'];
   const given = (shape?.access as RulesByKey | undefined)?.restore;
-  const place = { ...context, catalog, collection: name, action: 'read', path, isRestore: true } as const;
+  const place = { ...context, catalog, collection: deletedName(name), action: 'read', path, isRestore: true } as const;
   const rules = readPolicies(given, place);
   return { softDelete: { ...softDelete, restore: rules.map(({ policy }) => policy) } };
 }

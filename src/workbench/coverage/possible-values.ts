@@ -1,8 +1,14 @@
 /** The values of a leaf that some caller and row give: by its types, and by the solver. */
 import { Budget } from '../../policy/analyse/solve/search.ts';
-import { DEFAULT_BUDGET, findWorld, TESTED_CALLERS, type WorldCondition } from '../../policy/analyse/solve/solve.ts';
+import {
+  DEFAULT_BUDGET,
+  findWorld,
+  type RulesPlace,
+  TESTED_CALLERS,
+  type WorldCondition,
+} from '../../policy/analyse/solve/solve.ts';
 import { compileChecked, compilePolicy } from '../../policy/compile.ts';
-import type { Action, Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
+import type { Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
 import { askedPlace } from '../../schema/model/kept/soft-delete.ts';
 import type { PlacedRule } from '../rule-places.ts';
@@ -27,13 +33,12 @@ export function isPossible(leaf: Checked, value: CoveredValue, place: LeafPlace)
   // An element of a quantifier is not a record that a world can be asked about.
   if (hasVariable(leaf)) return true;
   const { check } = place.placed;
-  const { action, catalog } = askedPlace(place.placed, place.catalog);
-  const actions = check?.violated.create.length ? (['create', 'update'] as const) : [action];
-  return actions.some((each) => isPossibleOn(each, leaf, value, { ...place, catalog }));
+  const asked = askedPlace(place.placed, place.catalog);
+  const actions = check?.violated.create.length ? (['create', 'update'] as const) : [asked.action];
+  return actions.some((action) => isPossibleOn({ ...asked, action }, leaf, value));
 }
 
-function isPossibleOn(action: Action, leaf: Checked, value: CoveredValue, { placed, catalog }: LeafPlace): boolean {
-  const { collection } = placed;
+function isPossibleOn({ catalog, collection, action }: RulesPlace, leaf: Checked, value: CoveredValue): boolean {
   const everything = compilePolicy('true', { catalog, collection, action });
   const conditionOf = (checked: Checked, isTrue: boolean): WorldCondition => ({
     policy: compileChecked({ checked, text: 'leaf', catalog, action }, { codegen: false }),

@@ -15,6 +15,7 @@ import { askedPlace } from '../../schema/model/kept/soft-delete.ts';
 import type { Role, Schema } from '../../schema/model/model.ts';
 import { newlyPassing, type WriteRules } from '../compare-checks.ts';
 import { type Ask, decidedBySql, ReplayDisagreement } from '../decided-by-sql.ts';
+import { livingWorld } from '../living-world.ts';
 import { smallestWorld } from '../smallest-world.ts';
 import type { WorldAnswer } from '../world-test.ts';
 import { MergedCatalog } from './merged-catalog.ts';
@@ -173,7 +174,7 @@ class PairDiff {
       : [];
     const isRefusedByCheck = failed.length > 0 && decides(changed.allowedBy, world, catalog);
     return {
-      world,
+      world: livingWorld(world),
       catalog,
       asking,
       failedChecks: failed.map(({ check }) => check),

@@ -6,6 +6,7 @@ import { operandsOf, partsOf } from '../../policy/visit.ts';
 import { isObject } from '../../records/write/input.ts';
 import type { DocumentPath, Region } from '../../schema/file/issue.ts';
 import { valueAt } from '../../schema/file/validate.ts';
+import { livingName } from '../../schema/model/kept/soft-delete.ts';
 import { placesInStatement } from '../../schema/rules/prove-statements.ts';
 import type { PolicyText, SchemaText } from './schema-text.ts';
 
@@ -139,7 +140,9 @@ function membersUsed(policy: PolicyText, file: SchemaText): readonly MemberUse[]
     ({ collection, member, start, end }) => {
       const from = originOf(start);
       const region = from === undefined ? undefined : file.regionOf(policy, { start: from, end: from + end - start });
-      return region === undefined ? [] : [{ collection, member, written: text.slice(start, end), region }];
+      return region === undefined
+        ? []
+        : [{ collection: livingName(collection), member, written: text.slice(start, end), region }];
     },
   );
 }

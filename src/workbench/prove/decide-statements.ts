@@ -10,6 +10,7 @@ import { readsData } from '../../policy/visit.ts';
 import { askedPlace, rulesOfAction } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema, Statement, Who } from '../../schema/model/model.ts';
 import { type Ask, decidedBySql, ReplayDisagreement } from '../decided-by-sql.ts';
+import { livingWorld } from '../living-world.ts';
 import { smallestWorld } from '../smallest-world.ts';
 import { settledCheck } from './unchanged.ts';
 
@@ -64,7 +65,7 @@ class StatementProof {
         if (asking !== undefined && found?.kind === 'world') {
           const counterexample = smallestWorld(found.world, asking, { catalog: place.catalog, keepsRoles: true });
           await this.#replay(counterexample, asking, place);
-          return { statement, verdict: 'refuted', counterexample, action, asking };
+          return { statement, verdict: 'refuted', counterexample: livingWorld(counterexample), action, asking };
         }
         isUnknown ||= found?.kind !== 'none';
       }

@@ -2,7 +2,7 @@
 
 import { accessOf } from '../../explain/asked-access.ts';
 import { type Clause, type ClauseSituation, clauseOf } from '../../policy/analyse/explanation.ts';
-import type { Policy, PolicyRequest, Row } from '../../policy/types.ts';
+import type { Policy, PolicyRequest, Related, Row } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { AccessContext } from '../../records/access-context.ts';
 import { recordKeyIn } from '../../records/record-key.ts';
@@ -51,6 +51,8 @@ interface AskedRecords {
   readonly record: Row;
   readonly written?: Row;
   readonly isCreated?: boolean;
+  /** Default: the rows of the world. */
+  readonly related?: Related;
 }
 
 /** An expectation with its request and its records, which are the same under any rules. */
@@ -120,8 +122,9 @@ export class PredicateJudge {
     if (action !== 'create' && action !== 'update' && action !== 'restore') return [];
     // A restored record is held to the checks of a new one.
     const write = action === 'restore' ? 'create' : action;
+    const restored = { ...asked, records: { ...asked.records, related: this.#place.world } };
     const judged = collection.checks.flatMap(({ name, violated }) =>
-      this.#judged(violated[write], asked).map((violation) => ({ name, violation })),
+      this.#judged(violated[write], restored).map((violation) => ({ name, violation })),
     );
     this.#seen(judged.map(({ violation }) => violation));
     return judged.filter(({ violation }) => violation.isAllowed);
@@ -156,22 +159,22 @@ export class PredicateJudge {
   }
 
   #rule(rule: Policy, request: PolicyRequest, records: AskedRecords): RuleJudgement {
-    const { record, written, isCreated = false } = records;
+    const { record, written, isCreated = false, related = this.#place.world } = records;
     const asked = (situation: Pick<ClauseSituation, 'record' | 'next' | 'isWritten'>): Clause =>
-      clauseOf({ policy: rule, request, related: this.#place.world, onValue: this.#place.onValue, ...situation });
+      clauseOf({ policy: rule, request, related, onValue: this.#place.onValue, ...situation });
     const isAllowed = this.#holds(rule, request, records);
     if (written === undefined) return { rule, isAllowed, clauses: [asked({ record, isWritten: isCreated })] };
     if (rule.namesNext) return { rule, isAllowed, clauses: [asked({ record, next: written })] };
     return { rule, isAllowed, clauses: [asked({ record }), asked({ record: written, isWritten: true })] };
   }
 
-  #holds(rule: Policy, request: PolicyRequest, { record, written }: AskedRecords): boolean {
-    const { world } = this.#place;
+  #holds(rule: Policy, request: PolicyRequest, records: AskedRecords): boolean {
+    const { record, written, related = this.#place.world } = records;
     const residual = rule.specialise(request);
     if (residual.verdict !== 'depends') return residual.verdict === 'allow';
-    if (written === undefined) return residual.test(record, world);
-    if (rule.namesNext) return residual.test(record, world, written);
-    return residual.test(record, world) && residual.written.test(written, world);
+    if (written === undefined) return residual.test(record, related);
+    if (rule.namesNext) return residual.test(record, related, written);
+    return residual.test(record, related) && residual.written.test(written, related);
   }
 
   // -------------------------------------------------------------- the records
@@ -181,7 +184,9 @@ export class PredicateJudge {
     const { collection, record, action, data = {} } = expectation;
     if (action === 'restore') {
       const { deletedAt = this.#place.now } = expectation;
-      return { record: { ...world.row(collection.name, record!), [DELETED_AT]: deletedAt } };
+      const stored = world.row(collection.name, record!);
+      const related = world.without(collection, stored.id as Scalar);
+      return { record: { ...stored, [DELETED_AT]: deletedAt }, related };
     }
     const access = accessOf({ store: { schema }, collection, request, action });
     if (action === 'create') {

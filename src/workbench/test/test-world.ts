@@ -1,8 +1,10 @@
 /** The rows of a test file in memory, for predicates. Runs without Node. */
 import { GUEST, GUEST_ROW } from '../../policy/check/guests.ts';
 import type { Related, Row } from '../../policy/types.ts';
+import type { Scalar } from '../../policy/values.ts';
 import { recordKeyIn } from '../../records/record-key.ts';
 import { rolesOfSession } from '../../schema/model/effective-roles.ts';
+import { livingName } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import type { PolicyTests } from './read-tests.ts';
 
@@ -63,6 +65,19 @@ export class TestWorld implements Related {
       Map.groupBy(this.#rows.get(relation.collection)?.values() ?? [], (row) => textOf(row[relation.via]));
     this.#found.set(key, found);
     return found.get(String(id)) ?? [];
+  }
+
+  /** The rows beside a record that is deleted. */
+  without({ name }: Collection, id: Scalar): Related {
+    return {
+      one: (collection, other) =>
+        collection === name && other === String(id) ? undefined : this.one(collection, other),
+      many: (from, relation, owner) => {
+        const found = this.many(livingName(from), relation, owner);
+        const target = this.#schema.collections.get(livingName(from))!.relations.get(relation)!.collection;
+        return target === name ? found.filter((row) => row.id !== id) : found;
+      },
+    };
   }
 
   /** The partners and members of a stored record, as an empty write would produce them. */

@@ -375,6 +375,104 @@ describeOnOne(
   { schema: TAGS_OF_EVERY_TEAM },
 );
 
+const ROOMS = `
+roles: [member]
+register: { roles: [member] }
+collections:
+  users: { access: { view: true } }
+  rooms:
+    fields: { name: string }
+    relations: { bookings: { kind: has_many, collection: bookings, via: room } }
+    access: { view: true, create: true }
+  bookings:
+    soft_delete: true
+    fields: { slot: int }
+    relations: { room: { kind: belongs_to, collection: rooms, required: true } }
+    access:
+      view: true
+      create: true
+      delete: true
+      restore: 'none(@record.room.bookings as b, b.slot = @record.slot)'
+  folders:
+    soft_delete: true
+    fields:
+      name: string
+      open: { type: bool, required: true, default: true }
+      secret: { type: string, access: { read: '@record.parent.owner = @request.auth.id' } }
+    relations:
+      owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
+      parent: { kind: belongs_to, collection: folders, on_delete: set_null }
+      children: { kind: has_many, collection: folders, via: parent }
+    access:
+      view: '@record.owner = @request.auth.id or @record.open = true'
+      create: true
+      update: true
+      delete: true
+      restore: '@record.parent.owner = @request.auth.id'
+`;
+
+describeRoutes(
+  'deleted records beside living ones',
+  (service) => {
+    let ann: User;
+    let bob: User;
+    beforeAll(async () => {
+      [ann, bob] = await Promise.all([service.user(), service.user()]);
+    });
+    const make = async (collection: string, data: object, user = ann): Promise<string> => {
+      const { body, status, text } = await user.client.post(`/api/${collection}`, { data });
+      if (status !== 201) throw new Error(text);
+      return body.data.id;
+    };
+    const gone = async (collection: string, data: object, user = ann): Promise<string> => {
+      const id = await make(collection, data, user);
+      expect((await user.client.delete(`/api/${collection}/${id}`)).status).toBe(204);
+      return id;
+    };
+    const query = async (collection: string, more: object, user = ann) =>
+      (await user.client.post(`/api/${collection}/query`, { deleted: true, ...more })).body.data;
+    const restored = async (collection: string, id: string, user = ann): Promise<number> =>
+      (await user.client.post(`/api/${collection}/${id}/restore`)).status;
+
+    test('a rule for `restore` that walks back to its collection reaches the living records', async () => {
+      const room = await make('rooms', { name: 'one' });
+      const [first, second] = [await gone('bookings', { room, slot: 1 }), await gone('bookings', { room, slot: 1 })];
+      // Another deleted record has no slot.
+      expect((await query('bookings', { filter: 'slot = 1' })).length).toBe(2);
+      expect(await restored('bookings', first)).toBe(200);
+      expect(await query('bookings', { filter: 'slot = 1' })).toEqual([]);
+      expect(await restored('bookings', second)).toBe(404);
+      expect((await ann.client.delete(`/api/bookings/${first}`)).status).toBe(204);
+      expect(await restored('bookings', second)).toBe(200);
+    });
+
+    test('filters and expansions of deleted records reach the living ones that their caller may read', async () => {
+      const [own, foreign] = [await make('folders', { name: 'own' }), await make('folders', { name: 'b' }, bob)];
+      const below = await gone('folders', { name: 'below', parent: own, secret: 's' });
+      const hidden = await gone('folders', { name: 'hidden', parent: foreign });
+      await make('folders', { name: 'sibling', parent: own });
+      await bob.client.patch(`/api/folders/${foreign}`, { data: { open: false } });
+      expect(await query('folders', { expand: { parent: true } })).toMatchObject([
+        { id: below, secret: 's', expand: { parent: { id: own, name: 'own' } } },
+      ]);
+      expect(await query('folders', { filter: 'parent.name = "own"' })).toHaveLength(1);
+      expect(await query('folders', { filter: 'any(parent.children as c, c.name = "sibling")' })).toHaveLength(1);
+      expect(await query('folders', { filter: 'any(parent.children as c, c.name = "below")' })).toEqual([]);
+      expect(await query('folders', { filter: 'parent.name = "b"' }, bob)).toHaveLength(1);
+      expect(await query('folders', { filter: 'parent.name = "b"' })).toEqual([]);
+      expect(await restored('folders', hidden)).toBe(404);
+      expect(await restored('folders', below)).toBe(200);
+      expect(await restored('folders', hidden, bob)).toBe(200);
+    });
+
+    test('a filter that a deleted record does not have is an error at its place', async () => {
+      const { status, body } = await ann.client.post('/api/folders/query', { deleted: true, filter: 'nam = "x"' });
+      expect([status, body.errors]).toMatchObject([400, [{ pointer: '/filter', code: 'name_unknown' }]]);
+    });
+  },
+  { schema: ROOMS },
+);
+
 test('a rule for `restore` cannot ask of members, which a deleted record has not', () => {
   const rule = SCHEMA.replace("@record.deleted_at > @now - 30d'", `none(@record.tags as t, t.label = "secret")'`);
   const { issues } = parseSchema(rule, 'test.yaml', {});

@@ -140,8 +140,8 @@ interface PlacedRecord {
   readonly id: string;
   /** Decides whether the caller may write it: else a caller who may not would hold up those who may. */
   readonly mayWrite: Sql;
-  /** Default: the scope of the reading. */
-  readonly scope?: Scope;
+  /** Has the row of a deleted record, by that name. Default: the scope of the reading. */
+  readonly keptIn?: { readonly scope: Scope; readonly name: string };
 }
 
 /**
@@ -179,11 +179,12 @@ export function turnOf(reading: Reading, record: PlacedRecord, data: Data = {}):
       FROM stored`;
 }
 
-const lockedRow = (reading: Reading, { collection, id, mayWrite, scope = scopeOf(reading) }: PlacedRecord): Sql => {
+const lockedRow = (reading: Reading, { collection, id, mayWrite, keptIn }: PlacedRecord): Sql => {
   const isRecord = recordKeyOf(collection).is(STORED, id);
+  const { scope, name } = keptIn ?? { scope: scopeOf(reading), name: collection.name };
   return collection.hasNoRowLocks
-    ? scope.from(collection.name, STORED).where(isRecord, mayWrite)
-    : sql`${scope.lockable(collection.name, STORED).where(isRecord, mayWrite)} FOR NO KEY UPDATE`;
+    ? scope.from(name, STORED).where(isRecord, mayWrite)
+    : sql`${scope.lockable(name, STORED).where(isRecord, mayWrite)} FOR NO KEY UPDATE`;
 };
 
 /** The database spells the value as `lockedValue` does. */

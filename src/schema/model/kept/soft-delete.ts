@@ -55,29 +55,35 @@ export const rulesOfAction = (
   action: RuledAction,
 ): readonly Policy[] => (action === 'restore' ? (softDelete?.restore ?? []) : access[action]);
 
-type DeletableCollection = Pick<Collection, 'name' | 'table' | 'fields' | 'softDelete'>;
+const DELETED_PREFIX = 'deleted ';
+/** The name of the deleted records of a collection. No collection of a schema has such a name. */
+export const deletedName = (collection: string): string => `${DELETED_PREFIX}${collection}`;
+/** The collection of living or deleted records. */
+export const livingName = (name: string): string =>
+  name.startsWith(DELETED_PREFIX) ? name.slice(DELETED_PREFIX.length) : name;
 
-/** The collection as policies and filters about its deleted records see it. */
-function deletedCollectionOf<C extends DeletableCollection>(collection: C): C {
-  const { softDelete, fields } = collection;
+/**
+ * The collection as policies and filters about its deleted records see it. Their links are gone, and over none `all` and
+ * `none` are true, so rules cannot ask of their members.
+ */
+function deletedCollectionOf(collection: Collection): Collection {
+  const { name, softDelete, fields, relations } = collection;
   if (softDelete === undefined) return collection;
   return {
     ...collection,
+    name: deletedName(name),
     table: softDelete.table,
     fields: new Map([...fields, [DELETED_AT, DELETED_AT_FIELD]]),
+    relations: new Map([...relations].filter(([, { kind }]) => kind !== 'many_to_many')),
     softDelete: undefined,
     feed: undefined,
   };
 }
 
-/**
- * The catalog in which the records of one collection are its deleted ones. Their links are gone, and over none `all` and
- * `none` are true, so rules cannot ask of their members.
- */
+/** The catalog that has the deleted records of one collection too. Relations lead to living records. */
 export function deletedCatalogOf<C extends Catalog>(catalog: C, name: string): C {
-  const collection = deletedCollectionOf(catalog.collections.get(name) as Collection);
-  const relations = new Map([...collection.relations].filter(([, { kind }]) => kind !== 'many_to_many'));
-  return { ...catalog, collections: new Map(catalog.collections).set(name, { ...collection, relations }) };
+  const deleted = deletedCollectionOf(catalog.collections.get(name) as Collection);
+  return { ...catalog, collections: new Map(catalog.collections).set(deleted.name, deleted) };
 }
 
 interface RuledPlace {
@@ -91,18 +97,19 @@ export const askedPlace = <C extends Catalog>(
   catalog: C,
 ): { readonly catalog: C; readonly collection: string; readonly action: Action } =>
   action === 'restore'
-    ? { catalog: deletedCatalogOf(catalog, collection), collection, action: 'list' }
+    ? { catalog: deletedCatalogOf(catalog, collection), collection: deletedName(collection), action: 'list' }
     : { catalog, collection, action };
 
-/** The schema in which the records of one collection are its deleted ones: found under the rules for `restore`, never written. */
+/** The schema that has the deleted records of one collection too: found under the rules for `restore`, never written. */
 export function deletedSchemaOf(schema: Schema, name: string): Schema {
-  const collection = schema.collections.get(name)!;
-  const rules: readonly Policy[] = collection.softDelete?.restore ?? [];
-  const restore = keptRules(rules, { catalog: deletedCatalogOf(schema, name), collection: name }, 'list');
+  const { softDelete, memberAccess } = schema.collections.get(name)!;
+  const catalog = deletedCatalogOf(schema, name);
+  const deleted = catalog.collections.get(deletedName(name))!;
+  const restore = keptRules(softDelete?.restore ?? [], { catalog, collection: deleted.name }, 'list');
   const access = { list: restore, read: restore, create: [], update: [], delete: [] };
-  const memberAccess = keptMemberAccess(collection.memberAccess, { catalog: schema, collection: name });
+  const kept = keptMemberAccess(memberAccess, { catalog: schema, collection: name });
   return {
     ...schema,
-    collections: new Map(schema.collections).set(name, { ...deletedCollectionOf(collection), access, memberAccess }),
+    collections: new Map(catalog.collections).set(deleted.name, { ...deleted, access, memberAccess: kept }),
   };
 }
