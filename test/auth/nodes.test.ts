@@ -120,6 +120,23 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
     }
   });
 
+  test('the fresh secret of a rotated key opens every node at once', async () => {
+    const { apiKeys, admin, authenticator } = nodes[0]!.app.auth;
+    const maker = await newPerson(here!);
+    await admin.changeRoles(maker.email, { add: ['admin'], remove: [] });
+    const caller = await authenticator.authenticate({ authorization: `Bearer ${maker.access}` });
+    const { data, secret } = await apiKeys.create({ name: 'fresh', roles: ['member'] }, { caller, client: {} });
+    const others = [there!, lostNode!, deafNode!];
+    const statuses = (text: string) =>
+      Promise.all(
+        others.map(async (node) => (await node.get('/api/teams', { Authorization: `Bearer ${text}` })).status),
+      );
+    expect(await statuses(secret)).toEqual([200, 200, 200]);
+    const rotated = await apiKeys.rotate(data.id, 60);
+    expect(await statuses(rotated.secret)).toEqual([200, 200, 200]);
+    expect(await statuses(secret)).toEqual([200, 200, 200]);
+  });
+
   test('a disabled user, a removed role and a changed password act on all nodes', async () => {
     const [admin] = nodes.map((node) => node.app.auth.admin);
     const person = await newPerson(here!);

@@ -16,6 +16,8 @@ import { idPartOf, readKeyToken } from './key-token.ts';
 const MAX_REMEMBERED = 10_000;
 const MAX_COMPARED = 256;
 const MAX_COMMON = 1_000;
+/** Milliseconds after which a secret that a remembered key has not is looked for again: wrong ones must not make a statement each. */
+const ASK_AGAIN_MS = 50;
 
 interface KnownKey {
   /** Milliseconds, before the key was read. */
@@ -36,6 +38,8 @@ export class KeyCallers {
   readonly #parts: KeyCallerParts;
   readonly #known = new BoundedMap<string, KnownKey>(MAX_REMEMBERED);
   readonly #common = new CommonParts();
+  /** When a key was last read for a secret that the remembered one had not. */
+  readonly #askedAgain = new BoundedMap<string, number>(MAX_COMMON);
   /**
    * The keys of present secrets, by the text that was compared: a digest is the dearest part of finding a caller. The
    * process forgets the texts within a second: its memory must not hold credentials.
@@ -59,15 +63,27 @@ export class KeyCallers {
     if (compared !== undefined && this.#isRecent(compared)) return inForce(compared).caller;
     // The hash of a remembered key says more of the text than its form and its checksum do.
     const known = this.#recent(idPartOf(text));
-    if (known !== undefined) return this.#comparedCaller(known, text);
+    const caller = known && this.#comparedCaller(known, text);
+    if (caller !== undefined) return caller;
     const token = readKeyToken(text);
     if (token === undefined) throw invalidToken();
+    // Another node may have rotated the key a moment ago.
+    if (known !== undefined && !this.#mayAskAgain(token.id)) throw invalidToken();
     return this.#load(token.id).then((loaded) => callerBy(loaded, token.hash));
   }
 
-  #comparedCaller(known: KnownKey, text: string): Caller {
+  #mayAskAgain(id: string): boolean {
+    const now = performance.now();
+    if (now - (this.#askedAgain.get(id) ?? Number.NEGATIVE_INFINITY) < ASK_AGAIN_MS) return false;
+    this.#askedAgain.set(id, now);
+    return true;
+  }
+
+  /** Undefined: the key has another secret. */
+  #comparedCaller(known: KnownKey, text: string): Caller | undefined {
     const hash = hashSecret(text);
-    const caller = callerBy(known, hash);
+    if (!hasSecret(inForce(known), hash)) return undefined;
+    const { caller } = known;
     // A former secret ends before its key does.
     if (hash === known.state.hash && this.#compared.size < MAX_COMPARED) {
       if (this.#compared.size === 0) setTimeout(() => this.#compared.clear(), this.#parts.ttl()).unref();
@@ -182,8 +198,10 @@ function inForce(known: KnownKey | undefined): KnownKey {
 }
 
 function callerBy(known: KnownKey | undefined, hash: string): Caller {
-  const { state, caller } = inForce(known);
-  const isGood = state.hash === hash || state.formers.some((each) => each.hash === hash && each.until > Date.now());
-  if (!isGood) throw invalidToken();
-  return caller;
+  const found = inForce(known);
+  if (!hasSecret(found, hash)) throw invalidToken();
+  return found.caller;
 }
+
+const hasSecret = ({ state }: KnownKey, hash: string): boolean =>
+  state.hash === hash || state.formers.some((each) => each.hash === hash && each.until > Date.now());
