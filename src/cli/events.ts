@@ -35,7 +35,7 @@ export const command: CommandGroup = {
 };
 
 async function runList(args: Arguments, io: Io): Promise<number> {
-  const { db, schema, close } = await openMigratedDatabase(args, io);
+  const { db, schema, close } = await openMigratedDatabase(args, io, { writes: false });
   try {
     const isGivenUp = args.has('given-up') ? true : undefined;
     const found = await listEvents(db, { webhook: webhookArgument(args, schema), isGivenUp });
@@ -52,7 +52,7 @@ async function retry(args: Arguments, io: Io): Promise<number> {
   const id = given === undefined ? undefined : parseUuid(given);
   if (given !== undefined && id === undefined)
     throw new ConfigError(['expected the id of an event; `bylaw events list` prints them']);
-  const { db, schema, close } = await openMigratedDatabase(args, io);
+  const { db, schema, close } = await openMigratedDatabase(args, io, { writes: true });
   try {
     const count = await retryEvents(db, webhookArgument(args, schema), id);
     if (count === 0 && id !== undefined) {

@@ -22,7 +22,7 @@ export const command: CommandGroup = {
 };
 
 async function adopt(args: Arguments, io: Io): Promise<number> {
-  const { db, config, close } = await openMigratedDatabase(args, io);
+  const { db, config, close } = await openMigratedDatabase(args, io, { writes: true });
   try {
     const { storeId } = await readIdentity(db);
     await new Ownership(db, await openStorage(config, storeId), await placeOfDatabase(db, config)).adopt();

@@ -14,7 +14,9 @@ import {
 import { type OwnersNote, UnservableTables } from '../migrations/unmanaged/differences.ts';
 import { migrateOptions } from '../service/system-tables.ts';
 import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
-import { type OpenDatabase, openDatabaseFor } from './support/workspace.ts';
+import { type DatabaseUse, type OpenDatabase, openDatabaseFor } from './support/workspace.ts';
+
+const READING: DatabaseUse = { writes: false };
 
 export const command: CommandGroup = {
   name: 'migrate',
@@ -25,14 +27,15 @@ export const command: CommandGroup = {
       summary: 'prints the SQL, marks the steps that need `migrate apply`, and counts records that break a rule',
       settings: DATABASE_SETTINGS,
       flags: { sql: { value: 'FILE', about: 'writes the plan into a file, for a review' } },
-      run: (args, io) => withDatabase(args, io, (opened) => plan(opened, args.get('sql'), io)),
+      run: (args, io) => withDatabase(args, io, READING, (opened) => plan(opened, args.get('sql'), io)),
     },
     {
       name: 'migrate apply',
       summary: 'runs the SQL: quick steps in one transaction, then the rest while the tables are in use',
       settings: DATABASE_SETTINGS,
       flags: { 'allow-destructive': { about: 'also runs the statements that lose data' } },
-      run: (args, io) => withDatabase(args, io, (opened) => apply(opened, args.has('allow-destructive'), io)),
+      run: (args, io) =>
+        withDatabase(args, io, { writes: true }, (opened) => apply(opened, args.has('allow-destructive'), io)),
     },
     {
       name: 'migrate status',
@@ -42,17 +45,17 @@ export const command: CommandGroup = {
         steps: { about: 'also prints the statements of each' },
         json: { about: 'prints JSON: { data: { migrations, pending } }' },
       },
-      run: (args, io) => withDatabase(args, io, (opened) => status(opened, args, io)),
+      run: (args, io) => withDatabase(args, io, READING, (opened) => status(opened, args, io)),
     },
   ],
 };
 
-type MigrateCommand = (opened: OpenDatabase, io: Io) => Promise<void>;
+type MigrateCommand = (opened: OpenDatabase) => Promise<void>;
 
-async function withDatabase(args: Arguments, io: Io, step: MigrateCommand): Promise<number> {
-  const opened = await openDatabaseFor(args, io);
+async function withDatabase(args: Arguments, io: Io, use: DatabaseUse, step: MigrateCommand): Promise<number> {
+  const opened = await openDatabaseFor(args, io, use);
   try {
-    await step(opened, io);
+    await step(opened);
     return 0;
   } catch (error) {
     if (!(error instanceof MigrationRefused || error instanceof UnservableTables)) throw error;

@@ -13,12 +13,12 @@ import {
   type Flags,
   type Io,
 } from '../support/command.ts';
-import { openWorkspace } from '../support/workspace.ts';
+import { type DatabaseUse, openWorkspace } from '../support/workspace.ts';
 
 /** Returns the objects to print, a line each. */
 type KeyWork = (keys: ApiKeys, args: Arguments) => Promise<readonly object[]>;
 
-interface KeyCommand {
+interface KeyCommand extends DatabaseUse {
   readonly verb: string;
   readonly summary: string;
   readonly positionals: readonly string[];
@@ -32,6 +32,7 @@ export const command: CommandGroup = {
   commands: [
     keyCommand({
       verb: 'create',
+      writes: true,
       summary: 'makes a key and prints its secret, this once',
       positionals: ['NAME'],
       flags: {
@@ -50,12 +51,14 @@ export const command: CommandGroup = {
     }),
     keyCommand({
       verb: 'list',
+      writes: false,
       summary: 'prints the keys of all users and of the operator, without their secrets',
       positionals: [],
       work: (keys) => keys.list(),
     }),
     keyCommand({
       verb: 'rotate',
+      writes: true,
       summary: 'gives a key a new secret and prints it, this once',
       positionals: ['ID'],
       flags: {
@@ -68,6 +71,7 @@ export const command: CommandGroup = {
     }),
     keyCommand({
       verb: 'revoke',
+      writes: true,
       summary: 'ends a key on every server within a second',
       positionals: ['ID'],
       work: async (keys, args) => {
@@ -78,19 +82,21 @@ export const command: CommandGroup = {
   ],
 };
 
-function keyCommand({ verb, summary, positionals, flags = {}, work }: KeyCommand): Command {
+function keyCommand({ verb, writes, summary, positionals, flags = {}, work }: KeyCommand): Command {
   return {
     name: `api-key ${verb}`,
     summary,
     positionals,
     settings: DATABASE_SETTINGS,
     flags,
-    run: (args, io) => run(verb, args, io, work),
+    run: (args, io) => run(args, io, { verb, writes, work }),
   };
 }
 
-async function run(verb: string, args: Arguments, io: Io, work: KeyWork): Promise<number> {
-  const workspace = await openWorkspace(args, io);
+type KeyRun = Pick<KeyCommand, 'verb' | 'writes' | 'work'>;
+
+async function run(args: Arguments, io: Io, { verb, writes, work }: KeyRun): Promise<number> {
+  const workspace = await openWorkspace(args, io, { writes });
   try {
     for (const shown of await work(workspace.auth.apiKeys, args)) io.stdout.write(`${JSON.stringify(shown)}\n`);
     return 0;

@@ -25,7 +25,7 @@ export const command: Command = {
 async function run(args: Arguments, io: Io): Promise<number> {
   const limit = args.get('limit') ?? DEFAULT_LIMIT;
   if (!/^[1-9]\d{0,5}$/.test(limit)) throw new ConfigError(['--limit: expected an int from 1 to 999999']);
-  const workspace = await openWorkspace(args, io);
+  const workspace = await openWorkspace(args, io, { writes: false });
   try {
     const query = { email: args.get('user'), event: args.get('event'), limit: Number(limit) };
     const rows = await workspace.auth.admin.audit(query);

@@ -21,7 +21,7 @@ export const command: CommandGroup = {
 async function rotate(args: Arguments, io: Io): Promise<number> {
   const now = args.has('now');
   // A workspace would need the present keys, which may be lost.
-  const { db, schema, config, close } = await openMigratedDatabase(args, io);
+  const { db, schema, config, close } = await openMigratedDatabase(args, io, { writes: true });
   try {
     const kid = await rotateKeys(db, { keySecret: config.keySecret, tokenLifetime: schema.sessions.access, now });
     const effect = now

@@ -13,9 +13,9 @@ import { ConfigError, schemaFileOf } from '../../config.ts';
 import { Problem } from '../../problem.ts';
 import { reasonOf } from '../../thrown.ts';
 import { type Arguments, type Command, type CommandGroup, DATABASE_SETTINGS, type Io } from '../support/command.ts';
-import { openWorkspace, requireSchema } from '../support/workspace.ts';
+import { type DatabaseUse, openWorkspace, requireSchema } from '../support/workspace.ts';
 
-interface MailCommand extends Pick<Command, 'summary' | 'positionals'> {
+interface MailCommand extends Pick<Command, 'summary' | 'positionals'>, DatabaseUse {
   readonly verb: string;
   /** Returns the lines to print. */
   readonly work: (auth: Auth, args: Arguments) => Promise<readonly string[]>;
@@ -38,16 +38,19 @@ export const command: CommandGroup = {
     },
     mailCommand({
       verb: 'queue',
+      writes: false,
       summary: 'prints the mails that wait, one a line: their kind, address and attempts',
       work: async ({ outbox }) => (await outbox.list()).map((mail) => JSON.stringify(mail)),
     }),
     mailCommand({
       verb: 'retry',
+      writes: true,
       summary: 'lets the servers send now the mails that failed',
       work: async ({ outbox }) => [`mails that are sent again: ${await outbox.retry()}`],
     }),
     mailCommand({
       verb: 'test',
+      writes: true,
       summary: 'sends a mail to an address now',
       positionals: ['ADDRESS'],
       work: async (auth, args) => {
@@ -85,17 +88,19 @@ async function showInBrowser(html: string, io: Io): Promise<void> {
     .unref();
 }
 
-function mailCommand({ verb, work, ...described }: MailCommand): Command {
+function mailCommand({ verb, writes, work, ...described }: MailCommand): Command {
   return {
     ...described,
     name: `mail ${verb}`,
     settings: [...DATABASE_SETTINGS],
-    run: (args, io) => run(verb, args, io, work),
+    run: (args, io) => run(args, io, { verb, writes, work }),
   };
 }
 
-async function run(verb: string, args: Arguments, io: Io, work: MailCommand['work']): Promise<number> {
-  const workspace = await openWorkspace(args, io);
+type MailRun = Pick<MailCommand, 'verb' | 'writes' | 'work'>;
+
+async function run(args: Arguments, io: Io, { verb, writes, work }: MailRun): Promise<number> {
+  const workspace = await openWorkspace(args, io, { writes });
   try {
     for (const line of await work(workspace.auth, args)) io.stdout.write(`${line}\n`);
     return 0;

@@ -85,7 +85,7 @@ function userCommand({ verb, summary, flags, validate, change }: UserCommand): C
     flags,
     async run(args, io) {
       validate?.(args);
-      const workspace = await openWorkspace(args, io);
+      const workspace = await openWorkspace(args, io, { writes: true });
       try {
         const user = await change(workspace.auth.admin, args, io);
         io.stdout.write(`${JSON.stringify(user)}\n`);

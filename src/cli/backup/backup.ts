@@ -8,7 +8,7 @@ import { openConfiguredDatabase } from '../../service/configured-database.ts';
 import { packageVersion } from '../../service/version.ts';
 import { codeOf } from '../../thrown.ts';
 import type { Arguments, Command, Io } from '../support/command.ts';
-import { lentWorkspace } from '../support/workspace.ts';
+import { hasEmbeddedDatabase, lentWorkspace } from '../support/workspace.ts';
 import { BackupWriter } from './archive.ts';
 
 export const command: Command = {
@@ -40,10 +40,10 @@ async function run(args: Arguments, io: Io): Promise<number> {
   }
 }
 
-function reasonAgainst({ databaseUrl, data }: Config, { cwd }: Io): string | undefined {
-  if (databaseUrl !== undefined)
+function reasonAgainst(config: Config, io: Io): string | undefined {
+  if (config.databaseUrl !== undefined)
     return 'a PostgreSQL server has tools of its own: pg_dump first, and the files after it (docs/operations.md, Backup)';
-  return existsSync(join(resolve(cwd, data), 'database')) ? undefined : `${data} has no embedded database`;
+  return hasEmbeddedDatabase(config, io) ? undefined : `${config.data} has no embedded database`;
 }
 
 function refuseBackup(reason: string, { stderr }: Io): number {

@@ -6,13 +6,12 @@ import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ConfigError, unknownName } from '../../config.ts';
 import type { Database } from '../../database/contract.ts';
-import { schemaServedBy } from '../../migrations/unmanaged/served-schema.ts';
 import { isOpaque } from '../../policy/scalar-types.ts';
 import { exportRecords } from '../../records/transfer/export-records.ts';
 import { manyToManyOf, storedMembersOf } from '../../records/transfer/members.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
-import { openDatabaseFor } from '../support/workspace.ts';
+import { openMigratedDatabase } from '../support/workspace.ts';
 import { FORMAT_NAMES, FORMATS, type Format, formatOptionsOf } from './formats/format.ts';
 import type { FormatOptions } from './formats/record.ts';
 
@@ -37,9 +36,8 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const out = args.get('out');
   if (out === undefined && args.positionals.length !== 1)
     throw new ConfigError(['expected one COLLECTION, or --out DIR for several']);
-  const { db, schema: declared, close } = await openDatabaseFor(args, io);
+  const { db, schema, close } = await openMigratedDatabase(args, io, { writes: false });
   try {
-    const schema = await schemaServedBy(db, declared);
     const names = args.positionals.length > 0 ? args.positionals : [...schema.collections.keys()];
     const collections = names.map((each) => requireCollection(schema.collections, each));
     if (out !== undefined)

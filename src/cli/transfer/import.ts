@@ -60,7 +60,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const names = pairsOf(args, 'map');
   const references = pairsOf(args, 'ref');
   if (!existsSync(file)) throw new ConfigError([`the file ${given} does not exist`]);
-  const { db, schema, close } = await openWorkspace(args, io);
+  const { db, schema, close } = await openWorkspace(args, io, { writes: !args.has('dry-run') });
   const progress = new ProgressLine(io, statSync(file).size);
   try {
     const collection = requireCollection(schema.collections, name);

@@ -22,7 +22,7 @@ import {
 } from '../../records/transfer/tenant-parts.ts';
 import { exportPart, importPart, linkPart } from '../../records/transfer/tenant-transfer.ts';
 import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from '../support/command.ts';
-import { type OpenDatabase, openMigratedDatabase } from '../support/workspace.ts';
+import { type DatabaseUse, type OpenDatabase, openMigratedDatabase } from '../support/workspace.ts';
 import { ndjsonReader } from './formats/ndjson.ts';
 
 const settings = [...DATABASE_SETTINGS, 'files'] as const;
@@ -71,7 +71,7 @@ const fileOf = (folder: string, { collection }: TenantPart): string => join(fold
 async function runExport(args: Arguments, io: Io): Promise<number> {
   const [id = '', given = ''] = args.positionals;
   const folder = resolve(io.cwd, given);
-  return withTenant(args, io, id, async (opened, tenant) => {
+  return withTenant({ args, io, writes: false }, id, async (opened, tenant) => {
     mkdirSync(join(folder, 'files'), { recursive: true });
     const manifest: TenantManifest = { collection: tenant.parts[0]!.collection.name, id };
     writeFileSync(join(folder, TENANT_MANIFEST), `${JSON.stringify(manifest)}\n`);
@@ -179,7 +179,7 @@ async function runImport(args: Arguments, io: Io): Promise<number> {
   const [given = ''] = args.positionals;
   const folder = resolve(io.cwd, given);
   const manifest = readManifest(folder, given);
-  const opened = await openMigratedDatabase(args, io);
+  const opened = await openMigratedDatabase(args, io, { writes: true });
   try {
     const { db, schema } = opened;
     const names = tenantCollections(schema);
@@ -251,7 +251,7 @@ async function importFiles(opened: OpenDatabase, folder: string): Promise<void> 
 async function runDelete(args: Arguments, io: Io): Promise<number> {
   const [id = ''] = args.positionals;
   if (!args.has('yes')) throw new ConfigError([`this deletes every record of ${id}; expected --yes to confirm it`]);
-  return withTenant(args, io, id, async ({ db, schema }, tenant) => {
+  return withTenant({ args, io, writes: true }, id, async ({ db, schema }, tenant) => {
     const onProgress = (collection: string, records: number): void =>
       void io.stderr.write(`${collection}: ${records} records deleted\n`);
     await deleteTenant(db, schema, { tenant, onProgress });
@@ -259,16 +259,20 @@ async function runDelete(args: Arguments, io: Io): Promise<number> {
   });
 }
 
+interface TenantCall extends DatabaseUse {
+  readonly args: Arguments;
+  readonly io: Io;
+}
+
 /** Throws ConfigError for an unknown tenant. */
 async function withTenant(
-  args: Arguments,
-  io: Io,
+  { args, io, ...use }: TenantCall,
   id: string,
   work: (opened: OpenDatabase, tenant: Tenant) => Promise<number>,
 ): Promise<number> {
   const canonical = parseUuid(id);
   if (canonical === undefined) throw new ConfigError([`expected the id of a tenant, found ${id}`]);
-  const opened = await openMigratedDatabase(args, io);
+  const opened = await openMigratedDatabase(args, io, use);
   try {
     const tenant = await findTenant(opened.db, opened.schema, canonical);
     if (tenant !== undefined) return await work(opened, tenant);
