@@ -4,26 +4,28 @@
  */
 import type { Database, Transaction } from '../database/contract.ts';
 import { memoizedBy } from '../memoized.ts';
-import { notFound } from '../refusal.ts';
-import { keyKindOf } from '../schema/fields/index.ts';
+import type { ErrorDetail } from '../problem.ts';
+import { invalid, notFound } from '../refusal.ts';
+import { FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import { linksOf } from '../schema/model/kept/link-sides.ts';
 import { deletedName, deletedSchemaOf } from '../schema/model/kept/soft-delete.ts';
-import type { Collection, Schema } from '../schema/model/model.ts';
+import type { BelongsTo, Collection, Field, Relation, Schema } from '../schema/model/model.ts';
 import { LINKS_COLUMN, VERSION_COLUMN } from '../schema/model/stored-names.ts';
-import { ident, join, param, raw, type Sql, sql, text } from '../sql.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../sql.ts';
 import { type AccessContext, type Reading, Store } from './access-context.ts';
 import { toRefusal } from './constraint-errors.ts';
 import { list, type PageReading, type RecordPage } from './page/list.ts';
 import type { ListRequest } from './page/page-plan.ts';
-import { recordKeyOf } from './record-key.ts';
+import { recordKeyIn, recordKeyOf } from './record-key.ts';
 import { everyTenant, inTenantOf, type Scope, scopeOf } from './scope.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { checksOn, failureOfStored } from './write/checks.ts';
-import { copyRows, keptColumnsOf } from './write/kept-rows.ts';
+import { type ColumnValue, columnValueOf, valueOfDefault, withFoldedCopies } from './write/input.ts';
+import { copyRows, type KeptColumn, keptColumnsOf } from './write/kept-rows.ts';
 import { hasPlacesInTurn, takeTurn } from './write/locks/value-locks.ts';
 import { touchOwners } from './write/remove.ts';
 import { recordingHistory } from './write/row-history.ts';
-import { isTouched } from './write/written-row.ts';
+import { assigned, isTouched } from './write/written-row.ts';
 
 class DeletedRecords {
   /** That of the service, with the deleted records as another collection. */
@@ -94,7 +96,6 @@ class DeletedRecords {
       tenant === undefined ? everyTenant(this.#livingSchema) : scopeOf({ store: this.#livingStore, tenant });
     const isAllowed = reading.access.permit(name, 'list').where('t');
     const kept = await keptColumnsOf(tx, this.#living);
-    // A column that was added after the deletion, with a default, has no value in the kept row.
     const isWithout = kept.map(
       (column) => sql`${raw(String(column.isRequired))} AND ${ident('t', column.name)} IS NULL`,
     );
@@ -109,14 +110,15 @@ class DeletedRecords {
         { ...reading, store: this.#livingStore },
         { collection, id, mayWrite: isAllowed, keptIn: { scope: deleted, name } },
       );
-    const columns = kept.map((column) => column.name).filter((_, i) => found[i] !== 't');
+    const lacking = kept.filter((_, i) => found[i] === 't');
+    const cells = this.#cells(kept, lacking, access);
     const insert = sql`
       INSERT INTO ${living.into(collection.name, 'x')} (${join(
-        columns.map((column) => ident(column)),
+        cells.map(({ column }) => ident(column)),
         ', ',
       )})
       SELECT ${join(
-        columns.map((column) => this.#restored(column, access.now)),
+        cells.map(({ cell }) => cell),
         ', ',
       )}
         FROM ${deleted.from(name, 't').where(key.is('t', id))}`;
@@ -132,6 +134,35 @@ class DeletedRecords {
     );
     if (failure !== undefined) throw failure;
     await tx.run(sql`DELETE FROM ${deleted.stored(name, 't').where(key.is('t', id))}`);
+  }
+
+  /** @param lacking without a value in the kept row; where the service gives none, the database fills them in */
+  #cells(kept: readonly KeptColumn[], lacking: readonly KeptColumn[], access: AccessContext): readonly RestoredCell[] {
+    const given = new Map(this.#defaults(lacking, access).map((value) => [value.column, value]));
+    const lacks = new Set(lacking);
+    return kept.flatMap((column): readonly RestoredCell[] => {
+      const { name } = column;
+      const value = given.get(name);
+      if (value !== undefined) return [{ column: name, cell: assigned(value) }];
+      return lacks.has(column) ? [] : [{ column: name, cell: this.#restored(name, access.now) }];
+    });
+  }
+
+  /** The defaults of members that became required after the deletion. Throws `validation_failed`. */
+  #defaults(lacking: readonly KeptColumn[], access: AccessContext): readonly ColumnValue[] {
+    const { fields, relations } = this.#living;
+    const errors: ErrorDetail[] = [];
+    const values = lacking.flatMap(({ name: column, hasDefault }): readonly ColumnValue[] => {
+      const isOwn = (member: Field | Relation): boolean => 'column' in member && member.column === column;
+      const member = [...fields.values(), ...relations.values()].find(isOwn) as Field | BelongsTo | undefined;
+      const value = valueOfDefault(member?.default, access.now, access);
+      if (member !== undefined && value !== undefined)
+        return [columnValueOf(member, typeOf(this.#livingSchema, member), value)];
+      if (!hasDefault) errors.push(valueMissing(member?.name ?? column));
+      return [];
+    });
+    if (errors.length > 0) throw invalid(errors);
+    return withFoldedCopies(this.#living, [...values]);
   }
 
   /** The record has changed: it has a new version, and the time of now. */
@@ -171,6 +202,20 @@ class DeletedRecords {
     });
   }
 }
+
+interface RestoredCell {
+  readonly column: string;
+  readonly cell: Sql;
+}
+
+const typeOf = (schema: Schema, member: Field | BelongsTo): SqlType =>
+  'kind' in member ? recordKeyIn(schema, member.collection).type : FIELD_KINDS[member.type].sqlType;
+
+const valueMissing = (name: string): ErrorDetail => ({
+  pointer: `/data/${name}`,
+  code: 'required',
+  detail: `\`${name}\` must have a value by now, and the deleted record has none; a default in the schema would give it one`,
+});
 
 interface DeletedAt {
   readonly id: string;

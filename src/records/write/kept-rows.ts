@@ -12,16 +12,18 @@ import { ident, join, param, regclassOf, type Sql, sql, text } from '../../sql.t
 import { recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
 
-interface KeptColumn {
+export interface KeptColumn {
   readonly name: string;
   /** The living row has a value. */
   readonly isRequired: boolean;
+  /** The database fills it in. */
+  readonly hasDefault: boolean;
 }
 
 /** The columns that living and deleted rows have, by the catalog: those that only a newer schema has keep their values too. */
 export async function keptColumnsOf(q: Queryable, { table, softDelete }: Collection): Promise<readonly KeptColumn[]> {
   const columns = await q.rows(sql`
-    SELECT a.attname, a.attnotnull
+    SELECT a.attname, a.attnotnull, a.atthasdef
       FROM pg_attribute a
       JOIN pg_attribute d ON d.attname = a.attname
      WHERE a.attrelid = ${regclassOf(table)}
@@ -31,7 +33,11 @@ export async function keptColumnsOf(q: Queryable, { table, softDelete }: Collect
        AND NOT a.attisdropped
        AND a.attname NOT IN (${text(DELETED_AT)}, ${text(LINKS_COLUMN)})
      ORDER BY a.attnum`);
-  return columns.map(([name, isRequired]) => ({ name: name!, isRequired: isRequired === 't' }));
+  return columns.map(([name, isRequired, hasDefault]) => ({
+    name: name!,
+    isRequired: isRequired === 't',
+    hasDefault: hasDefault === 't',
+  }));
 }
 
 interface LostRows {

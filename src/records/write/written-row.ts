@@ -154,7 +154,8 @@ export function updateStatement(reading: Requested, { condition, returning, ...u
     RETURNING ${returning}`;
 }
 
-const assigned = ({ type, value, castTo, references }: ColumnValue): Sql =>
+/** The value as its column takes it. */
+export const assigned = ({ type, value, castTo, references }: ColumnValue): Sql =>
   castTo === undefined
     ? valueReferringTo(sql`${param(type, value)}`, { references })
     : sql`${param(type, value)}::${raw(castTo)}`;

@@ -30,6 +30,8 @@ collections:
       code: { type: string, unique: true }
       secret: { type: string, access: { read: '@record.owner = @request.auth.id' } }
       locked: { type: bool, required: true, default: false }
+      due_at: { type: datetime, required: true, default: '@now' }
+      topic: { type: string, required: true, default: Général, search: true }
     relations:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
       folder: { kind: belongs_to, collection: folders, on_delete: cascade }
@@ -253,6 +255,43 @@ describeRoutes(
       expect((await reader.post(`/api/notes/${id}/restore`)).status).toBe(403);
       const writer = await keyed(['list', 'create']);
       expect((await writer.post(`/api/notes/${id}/restore`)).body).toEqual({ data: { id } });
+    });
+
+    test('a member that became required after the deletion takes its default, or is missing', async () => {
+      const { db } = service.app;
+      const [id, untitled] = [await make('notes', { title: 'Early' }), await make('notes', { title: 'Untitled' })];
+      for (const each of [id, untitled]) await remove(each);
+      // As an optional field without a value was kept, and one that the collection did not have yet.
+      const lose = (columns: string, of: string) =>
+        db.run(
+          raw(
+            `UPDATE bylaw_deleted_notes SET ${columns} WHERE id = '${of}'${isDivided() ? ` AND tenant_id = '${TENANT}'` : ''}`,
+          ),
+        );
+      await lose('due_at = NULL, topic = NULL, "topic~folded" = NULL', id);
+      await lose('title = NULL, due_at = NULL', untitled);
+      const { status, body } = await kim.client.post(`/api/notes/${id}/restore`);
+      expect([status, body.data.topic]).toEqual([200, 'Général']);
+      expect(Math.abs(Date.now() - Date.parse(body.data.due_at))).toBeLessThan(60_000);
+      expect(
+        (await ann.client.get(`/api/notes?filter=id%20%3D%20%22${id}%22%20and%20topic%20matches%20%22general%22`)).body
+          .data.length,
+      ).toBe(1);
+
+      const refused = await kim.client.post(`/api/notes/${untitled}/restore`);
+      expect([refused.status, refused.body.errors]).toEqual([
+        422,
+        [
+          {
+            pointer: '/data/title',
+            code: 'required',
+            detail:
+              '`title` must have a value by now, and the deleted record has none; a default in the schema would give it one',
+          },
+        ],
+      ]);
+      expect(idsOf(await deleted(kim))).toContain(untitled);
+      expect((await bob.client.post(`/api/notes/${untitled}/restore`)).status).toBe(404);
     });
 
     test('an older version deletes and restores a record with the values of a newer one', async () => {
