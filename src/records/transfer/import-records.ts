@@ -7,7 +7,7 @@ import { type Collection, type Schema, tenantKeyOf } from '../../schema/model/mo
 import { param, raw, sql, text } from '../../sql.ts';
 import { toRefusal } from '../constraint-errors.ts';
 import { newIdsOf, passGivenIds } from '../new-ids.ts';
-import { checksFor } from '../write/checks.ts';
+import { type AskedCheck, checksFor } from '../write/checks.ts';
 import { lockAllPlaces } from '../write/locks/value-locks.ts';
 import type { DateFormat } from './date-format.ts';
 import { ImportStaging } from './import-staging.ts';
@@ -253,7 +253,10 @@ class Run {
     this.#request.onProgress?.(this.#count);
     const found = await this.#staging.check();
     const errors = [...this.#errors, ...found];
-    if (errors.length > 0) throw new ImportRejected(errors, errors.length + this.#dropped);
+    if (errors.length > 0) {
+      errors.push(...(await this.#failedBeside(found)));
+      throw new ImportRejected(errors, errors.length + this.#dropped);
+    }
     const { schema, collection } = this.#request;
     // The checks below, and the rules of writes at this time, see all records of a place.
     await lockAllPlaces(this.#tx, schema, collection);
@@ -268,11 +271,30 @@ class Run {
   }
 
   /** The checks of the collection ask the records that were written: as new ones, and of no caller. */
-  async #requireChecks(): Promise<void> {
+  get #checks(): readonly AskedCheck[] {
     const { collection, now, isChecked = true } = this.#request;
-    if (!isChecked) return;
-    const errors = await this.#staging.failed(checksFor(collection, { auth: null, now }));
+    return isChecked ? checksFor(collection, { auth: null, now }) : [];
+  }
+
+  async #requireChecks(): Promise<void> {
+    const errors = await this.#staging.failed(this.#checks);
     if (errors.length > 0) throw new ImportRejected(errors, errors.length);
+  }
+
+  /** The failed checks of the records without another error, which are written until the rollback. */
+  async #failedBeside(found: readonly ImportError[]): Promise<readonly ImportError[]> {
+    const { now, collection } = this.#request;
+    const checks = this.#checks;
+    if (checks.length === 0) return [];
+    try {
+      await this.#staging.leaveOut(found);
+      await this.#staging.write(now);
+      return await this.#staging.failed(checks);
+    } catch (error) {
+      // Without the other records, a value may be taken.
+      if (toRefusal(error, collection) instanceof Refusal) return [];
+      throw error;
+    }
   }
 }
 

@@ -162,6 +162,20 @@ export class ImportStaging {
     return [...unmatched, ...(await findErrors(this.#tx, checks))];
   }
 
+  /** Removes the records with an error, and those that refer to them in the file. */
+  async leaveOut(errors: readonly ImportError[]): Promise<void> {
+    let left = errors;
+    while (left.length > 0) {
+      const lines = param(
+        'int8[]',
+        left.map(({ line }) => line ?? null),
+      );
+      await this.#tx.run(sql`DELETE FROM ${LINKS} WHERE line = ANY(${lines})`);
+      await this.#tx.run(sql`DELETE FROM ${STAGE} WHERE _line = ANY(${lines})`);
+      left = await findErrors(this.#tx, [...this.#referenceChecks(), ...this.#linkChecks()]);
+    }
+  }
+
   async #match(): Promise<readonly ImportError[]> {
     const upsert = this.#upsert;
     if (upsert === undefined) return [];

@@ -16,7 +16,10 @@ collections:
       people: int
       price: int
       stage: { type: string, enum: [asked, booked, over], transitions: { asked: [booked], booked: [over] } }
-    relations: { room: { kind: belongs_to, collection: rooms }, guests: { kind: many_to_many, collection: rooms } }
+    relations:
+      room: { kind: belongs_to, collection: rooms }
+      guests: { kind: many_to_many, collection: rooms }
+      after: { kind: belongs_to, collection: bookings }
     checks:
       fits: { when: '@next.people <= @next.room.seats', message: the room is too small, fields: [people] }
       never_fewer: { when: '@next.people >= @record.people', message: a booking does not shrink }
@@ -73,6 +76,27 @@ describe.each(KINDS.slice(-1))('checks of an import (%s)', (kind) => {
       'bookings.csv:3: too many guests (check `few_guests`)',
     ]);
     await expect(imported('bookings', file, { dryRun: true })).rejects.toThrow('2 errors');
+    expect(await bookings()).toEqual([]);
+  });
+
+  it('failed checks are reported beside the other errors of other records', async () => {
+    const [b1, b2] = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000-8000-000000000002'];
+    const file = [
+      { code: 'a', people: 'x', room: 'small' },
+      { code: 'b', people: 5, room: 'small' },
+      { code: 'c', people: 1, room: 'none' },
+      { id: b1, code: 'd', people: 1, room: 'large', after: b2 },
+      { id: b2, code: 'b', people: 1, room: 'large', price: 700 },
+      { code: 'e', people: 1, price: 700, guests: ['small', 'large'] },
+    ];
+    const rejected = await imported('bookings', file).catch((error: unknown) => error);
+    expect((rejected as ImportRejected).lines('f')).toEqual([
+      'f:1: `people`: expected a whole number within ±9007199254740991, found "x"',
+      'f:2: the room is too small (check `fits`)',
+      'f:3: `room`: no record in `rooms` has the `code` "none"',
+      'f:5: `code` must be unique; line 2 has the same value',
+      'f:6: too many guests (check `few_guests`)',
+    ]);
     expect(await bookings()).toEqual([]);
   });
 
