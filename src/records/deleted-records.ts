@@ -157,7 +157,7 @@ class DeletedRecords {
       const member = [...fields.values(), ...relations.values()].find(isOwn) as Field | BelongsTo | undefined;
       const value = valueOfDefault(member?.default, access.now, access);
       if (member !== undefined && value !== undefined)
-        return [columnValueOf(member, typeOf(this.#livingSchema, member), value)];
+        return [columnValueOf(member, cellType(this.#livingSchema, member), value)];
       if (!hasDefault) errors.push(valueMissing(member?.name ?? column));
       return [];
     });
@@ -208,7 +208,7 @@ interface RestoredCell {
   readonly cell: Sql;
 }
 
-const typeOf = (schema: Schema, member: Field | BelongsTo): SqlType =>
+const cellType = (schema: Schema, member: Field | BelongsTo): SqlType =>
   'kind' in member ? recordKeyIn(schema, member.collection).type : FIELD_KINDS[member.type].sqlType;
 
 const valueMissing = (name: string): ErrorDetail => ({

@@ -39,6 +39,12 @@ describe('the embedded database', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
+  test('`bylaw explain` prints the rules of an action, and makes no data folder', async () => {
+    const { code, stdout } = await bylaw('explain', 'notes', 'list');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('list')]);
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+  });
+
   test('`bylaw migrate plan` and `status` print what a new database needs, and make no data folder', async () => {
     expect(await bylaw('migrate', 'plan')).toMatchObject({ code: 0, stdout: expect.stringContaining('create table') });
     expect((await bylaw('migrate', 'status')).stdout).toMatch(/^\d+ statements are to be run/);
