@@ -55,15 +55,17 @@ export class BylawError<Code extends string = string> extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** The first message for each field of `data`, by the field's name, as forms show it. */
+  /** The first message for each field of `data`, or of a form without it, by the field's name, as forms show it. */
   get fields(): Readonly<Record<string, string>> {
     const fields: Record<string, string> = Object.create(null);
     for (const { pointer, detail } of this.errors) {
       const name = pointer
-        ?.match(/^\/data\/([^/]+)/)?.[1]
+        ?.match(/^\/data\/([^/]+)|^\/([^/]+)$/)
+        ?.slice(1)
+        .find((each) => each !== undefined)
         ?.replaceAll('~1', '/')
         .replaceAll('~0', '~');
-      if (name !== undefined) fields[name] ??= detail;
+      if (name !== undefined && pointer !== '/data') fields[name] ??= detail;
     }
     return fields;
   }

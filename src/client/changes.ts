@@ -105,9 +105,7 @@ export class FeedStream {
       });
       for await (const block of blocksOf(response.body!)) this.#take(block);
     } catch (error) {
-      // A refusal stays one; a lost connection or a restart does not.
-      if (!running.signal.aborted && isBylawError(error) && error.status < 500 && error.status !== 429)
-        return this.#fail(error);
+      if (!running.signal.aborted && isRefusal(error)) return this.#fail(error);
     }
     if (running.signal.aborted) return;
     const pause = this.#retry * 2 ** this.#failures++ * (1 + Math.random() / 2);
@@ -146,6 +144,10 @@ export class FeedStream {
     if (this.#feeds.size > 0) this.#begin(GATHER);
   }
 }
+
+/** A refusal stays one; a lost connection or a restart does not. */
+const isRefusal = (error: unknown): error is BylawError =>
+  isBylawError(error) && error.status < 500 && error.status !== 429;
 
 /** The blocks of server-sent events, which an empty line ends. */
 async function* blocksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
@@ -236,6 +238,7 @@ export class LiveRecords<R extends object> {
   #since: Change<never>[] | undefined;
   #isClosed = false;
   #isListed = false;
+  #failures = 0;
   #resolveFirst = (): void => undefined;
   #rejectFirst: (error: unknown) => void = () => undefined;
 
@@ -306,10 +309,13 @@ export class LiveRecords<R extends object> {
       this.#since = undefined;
       this.#show(since.reduce((records, change) => withChange(records, change), found));
       this.#isListed = true;
+      this.#failures = 0;
       this.#resolveFirst();
     } catch (error) {
       this.#rejectFirst(error);
-      if (this.#since === since) this.#listSoon(FIRST_BACK_OFF);
+      if (isRefusal(error)) this.close();
+      else if (this.#since === since)
+        this.#listSoon(Math.min(LONGEST_BACK_OFF, FIRST_BACK_OFF * 2 ** this.#failures++));
     }
   }
 

@@ -142,18 +142,18 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
   }
 
   async #signIn(path: string, body: object): Promise<RecordOf<C, 'users'>> {
-    const call = { method: 'POST', body, anonymous: true } as const;
+    const call = { method: 'POST', body, signsIn: true } as const;
     const answer = await this.#transport.json<SignIn<RecordOf<C, 'users'>>>(path, call);
     if ('challenge' in answer) throw new SecondFactorNeeded(answer);
     const { user, ...tokens } = answer;
-    if (!this.#transport.cookie) this.#transport.session.keep(tokens);
+    this.#transport.keep(tokens);
     return user;
   }
 
   /** Starts the session of a guest, where the schema admits guests; a login ends it. */
   async beGuest(): Promise<void> {
     const tokens = await this.#transport.json<Tokens>('/api/auth/guest', { method: 'POST', anonymous: true });
-    if (!this.#transport.cookie) this.#transport.session.keep(tokens);
+    this.#transport.keep(tokens);
   }
 
   /**
@@ -187,7 +187,7 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
     try {
       await this.#transport.send('/api/auth/logout', { method: 'POST' });
     } finally {
-      this.#transport.session.keep(undefined);
+      this.#transport.keep(undefined);
     }
   }
 
@@ -227,7 +227,7 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
     const body = await this.#transport.json<{ readonly user: RecordOf<C, 'users'> }>(path, {
       method: 'POST',
       body: credentials,
-      anonymous: true,
+      signsIn: true,
     });
     return body.user;
   }

@@ -295,7 +295,12 @@ export interface Aggregated {
 /** `params: { q: 'x' }` is `param.q=x`. */
 function asQueryString(asked: object): Readonly<Record<string, unknown>> {
   const { params, ...filters } = asked as { readonly params?: object };
-  const named = Object.entries(params ?? {}).map(([name, value]) => [`param.${name}`, value] as const);
+  const named = Object.entries(params ?? {}).map(([name, value]) => {
+    const isEmpty = value === null || (Array.isArray(value) && value.length === 0);
+    if (isEmpty)
+      throw new TypeError(`\`${name}\`: an address has no null and no empty list; \`query\` takes this param`);
+    return [`param.${name}`, value] as const;
+  });
   return { ...filters, ...Object.fromEntries(named) };
 }
 
@@ -481,9 +486,12 @@ export class Collection<T extends CollectionTypes> {
 
 export async function recordOf<R extends object>(response: Response): Promise<R> {
   const { data } = (await response.json()) as { data: R };
-  const etag = response.headers.get('etag');
-  if (etag !== null) etags.set(data, etag);
-  return data;
+  return withEtag(data, response.headers.get('etag'));
+}
+
+export function withEtag<R extends object>(record: R, etag: string | null): R {
+  if (etag !== null) etags.set(record, etag);
+  return record;
 }
 
 /**

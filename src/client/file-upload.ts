@@ -1,5 +1,5 @@
 import { BylawError, type ProblemDocument } from './bylaw-error.ts';
-import { recordOf } from './collection.ts';
+import { recordOf, withEtag } from './collection.ts';
 import type { Transport } from './transport.ts';
 
 /**
@@ -18,6 +18,7 @@ interface UploadRequest {
   onabort: (() => void) | null;
   open(method: string, url: string): void;
   setRequestHeader(name: string, value: string): void;
+  getResponseHeader(name: string): string | null;
   send(body: FormData): void;
   abort(): void;
 }
@@ -72,7 +73,7 @@ interface ProgressUpload extends UploadOptions {
   readonly request: UploadRequest;
 }
 
-function sendWithProgress<R>(transport: Transport, form: FormData, options: ProgressUpload): Promise<R> {
+function sendWithProgress<R extends object>(transport: Transport, form: FormData, options: ProgressUpload): Promise<R> {
   const { request } = options;
   request.open('POST', transport.urlOf('/api/files'));
   request.withCredentials = transport.cookie;
@@ -89,7 +90,7 @@ function sendWithProgress<R>(transport: Transport, form: FormData, options: Prog
     request.onload = () => {
       if (request.status === 201) {
         options.onProgress?.({ sent: options.size, total: options.size });
-        resolve((request.response as { data: R }).data);
+        resolve(withEtag((request.response as { data: R }).data, request.getResponseHeader('etag')));
       } else {
         reject(new BylawError(problemOfResponse(request)));
       }

@@ -50,15 +50,23 @@ export class Session {
 
   /**
    * The next tokens after `spent` was rejected; undefined if the session has ended. `exchange` trades a
-   * refresh token for its successors, or returns undefined if the service rejected it.
+   * refresh token for its successors, or returns undefined if the service rejected it. `onEnd` is called once for all callers.
    */
-  refresh(spent: string, exchange: (refreshToken: string) => Promise<Tokens | undefined>): Promise<Tokens | undefined> {
+  refresh(
+    spent: string,
+    exchange: (refreshToken: string) => Promise<Tokens | undefined>,
+    onEnd?: () => void,
+  ): Promise<Tokens | undefined> {
     this.#refreshing ??= exclusive(this.#key, async () => {
       const current = this.tokens;
       // Another tab was faster, or the user logged out.
       if (current === undefined || current.access_token !== spent) return current;
       const next = await exchange(current.refresh_token);
+      const now = this.tokens;
+      // Meanwhile the user has logged out, or another one has logged in.
+      if (now?.refresh_token !== current.refresh_token) return now;
       this.keep(next);
+      if (next === undefined) onEnd?.();
       return next;
     }).finally(() => {
       this.#refreshing = undefined;

@@ -27,10 +27,15 @@ export interface ClientCall {
   readonly repeatable?: boolean;
   /** Sent without credentials, and not refreshed. */
   readonly anonymous?: boolean;
+  /** Begins a session. Sent with fresh tokens, as far as there are any: it ends the session of a guest. */
+  readonly signsIn?: boolean;
   /** The browser keeps the cookie of the answer, also of a client that sends tokens. */
   readonly keepsCookie?: boolean;
 }
 
+/** The errors of a request whose session is over. */
+const SESSION_CODES: ReadonlySet<string> = new Set(['invalid_token', 'unauthenticated']);
+const isGood = ({ ok, status }: Response): boolean => ok || status === 304;
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const FIRST_PAUSE_MS = 200;
 /** If the service asks for a longer pause, its error is reported instead. */
@@ -48,6 +53,8 @@ export class Transport {
   readonly #fetch: typeof fetch;
   readonly #key: string | undefined;
   readonly #onSessionEnd: (() => void) | undefined;
+  /** The browser has the cookie of a session, as far as it is known. */
+  #hasCookie = false;
 
   constructor(baseUrl: string, options: ClientOptions) {
     this.baseUrl = baseUrl.replace(/\/+$/, '');
@@ -66,19 +73,36 @@ export class Transport {
    */
   async send(path: string, call: ClientCall = {}): Promise<Response> {
     const isTokenSent = !this.cookie && this.#key === undefined && call.anonymous !== true;
-    const tokens = isTokenSent ? this.session.tokens : undefined;
+    const kept = isTokenSent ? this.session.tokens : undefined;
+    const tokens = call.signsIn === true && kept !== undefined ? await this.#refreshed(kept) : kept;
     const response = await this.#tried(path, call, tokens?.access_token ?? this.#key);
-    if (response.ok || response.status === 304) return response;
-    if (response.status !== 401 || tokens === undefined) throw await errorOf(response);
-    const next = await this.session.refresh(tokens.access_token, (token) => this.#exchange(token));
-    if (next === undefined) {
-      this.#onSessionEnd?.();
-      throw await errorOf(response);
+    if (isGood(response)) {
+      if (this.cookie && call.anonymous !== true && call.signsIn !== true) this.#hasCookie = true;
+      return response;
     }
-    await response.body?.cancel();
+    const error = await errorOf(response);
+    if (response.status !== 401 || !SESSION_CODES.has(error.code)) throw error;
+    if (this.#hasCookie) this.#endSession();
+    const next = tokens && (await this.#refreshed(tokens, () => this.#endSession()));
+    if (next === undefined) throw error;
     const again = await this.#tried(path, call, next.access_token);
-    if (!again.ok && again.status !== 304) throw await errorOf(again);
+    if (!isGood(again)) throw await errorOf(again);
     return again;
+  }
+
+  #refreshed(spent: Tokens, onEnd?: () => void): Promise<Tokens | undefined> {
+    return this.session.refresh(spent.access_token, (token) => this.#exchange(token), onEnd);
+  }
+
+  /** Undefined: the session is over. */
+  keep(tokens: Tokens | undefined): void {
+    this.#hasCookie = this.cookie && tokens !== undefined;
+    if (!this.cookie) this.session.keep(tokens);
+  }
+
+  #endSession(): void {
+    this.#hasCookie = false;
+    this.#onSessionEnd?.();
   }
 
   async json<T>(path: string, call?: ClientCall): Promise<T> {

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test, vi } from 'vitest';
 import { BylawError, createClient, etagOf, SecondFactorNeeded, type TokenStorage } from '../../src/client/client.ts';
+import { raw } from '../../src/sql.ts';
 import { codeOfApp } from '../auth/authenticator.ts';
 import { bundleForBrowser, compressedSize } from '../support/browser/bundle.ts';
 import { describeOnOne, type TestService } from '../support/service.ts';
@@ -252,6 +253,69 @@ describeOnOne('the client', (service) => {
     expect([ended, storage.getItem(`bylaw:${service.url}`)]).toEqual([1, null]);
   });
 
+  test('concurrent calls report the end of a session once', async () => {
+    const storage = new MemoryStorage();
+    let ended = 0;
+    const { client } = await signedIn(service, { storage, onSessionEnd: () => ended++ });
+    expire(storage, { refresh_token: 'spent' });
+    const codes = await Promise.all([1, 2, 3].map(() => client.me().catch((error: BylawError) => error.code)));
+    expect([codes, ended]).toEqual([Array(3).fill('invalid_token'), 1]);
+  });
+
+  test('a login stays where the refresh of a former session ends later', async () => {
+    const storage = new MemoryStorage();
+    const [release, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { fetch: spy } = spied((url, init) =>
+      url.endsWith('/token/refresh')
+        ? fetch(url, init).then(async (response) => {
+            released.resolve();
+            await release.promise;
+            return response;
+          })
+        : undefined,
+    );
+    await signedIn(service, { storage });
+    expire(storage);
+    const others = new MemoryStorage();
+    const { email } = await signedIn(service, { storage: others });
+    const client = clientOf(service, { storage, fetch: spy });
+    const late = client.me();
+    await released.promise;
+    // Another tab, whose browser has no locks, logs in.
+    const key = `bylaw:${service.url}`;
+    storage.setItem(key, others.getItem(key)!);
+    release.resolve();
+    await late;
+    expect((await client.me()).email).toBe(email);
+  });
+
+  test('a login waits for a refresh, and then takes the place of its session', async () => {
+    const storage = new MemoryStorage();
+    const { client } = await signedIn(service, { storage });
+    const { email, password } = await service.user();
+    expire(storage);
+    const [, user] = await Promise.all([client.me(), client.login({ email, password })]);
+    expect([user.email, (await client.me()).email]).toEqual([email, email]);
+  });
+
+  test('an error has the messages of a form without `data`, too', async () => {
+    const error = await clientOf(service)
+      .register({ email: 'me@home', password: 'lovelace and babbage' })
+      .catch((each: BylawError) => each);
+    expect((error as BylawError).fields).toEqual({ email: 'expected an email address' });
+  });
+
+  test('a list takes no param that an address cannot have', async () => {
+    const { client } = await signedIn(service);
+    const documents = client.collection('documents');
+    for (const value of [null, []]) {
+      const params = { t: value };
+      await expect(async () => documents.list({ filter: 'title = $t', params })).rejects.toThrow(/`t`: .* `query`/);
+    }
+    const { data } = await documents.query({ filter: 'title = $t', params: { t: null } });
+    expect(data).toEqual([]);
+  });
+
   test('a create with a lost response is retried without a second record, and an update is never retried', async () => {
     let lose = true;
     const { sent, fetch: spy } = spied((url, init) => {
@@ -320,17 +384,70 @@ describeOnOne('the client with cookies', (service) => {
       sent.push(new Headers(init?.headers).get('authorization'));
       return browser.fetch(input, init);
     };
-    const { email, client } = await signedIn(service, { auth: 'cookie', storage, fetch: watched });
+    let ended = 0;
+    const options = { auth: 'cookie', storage, fetch: watched, onSessionEnd: () => ended++ } as const;
+    await expect(clientOf(service, options).me()).rejects.toMatchObject({ status: 401 });
+    const { email, password, client } = await signedIn(service, options);
     expect([...browser.cookies.keys()]).toEqual(['svc_session']);
     expect((await client.me()).email).toBe(email);
     const documents = client.collection('documents');
     const { id } = await documents.create({ title: 'With a cookie' });
     expect((await documents.read(id)).title).toBe('With a cookie');
     await client.logout();
+    expect(ended).toBe(0);
+    await client.login({ email, password });
+    await client.me();
+    browser.cookies.clear();
     await expect(client.me()).rejects.toMatchObject({ status: 401, code: 'unauthenticated' });
+    await expect(client.me()).rejects.toMatchObject({ status: 401, code: 'unauthenticated' });
+    expect(ended).toBe(1);
     expect([new Set(sent), storage.keys(), browser.cookies.size]).toEqual([new Set([null]), [], 0]);
   });
 });
+
+describeOnOne(
+  'a client of guests',
+  (service) => {
+    test('a login ends the session of a guest, whose records it hands over', async () => {
+      const storage = new MemoryStorage();
+      const { fetch: spy, sent } = spied();
+      const { email, password } = await service.user();
+      const client = clientOf(service, { storage, fetch: spy });
+      await client.beGuest();
+      const guest = storage.getItem(`bylaw:${service.url}`)!;
+      expire(storage);
+      const former = await service.app.db.rows(raw('SELECT count(*) FROM "_auth_former_guests"'));
+      await client.login({ email, password });
+      expect(sent).toEqual(['POST /api/auth/guest', 'POST /api/auth/token/refresh', 'POST /api/auth/login']);
+      const handedOver = await service.app.db.rows(raw('SELECT count(*) FROM "_auth_former_guests"'));
+      expect(Number(handedOver[0]![0])).toBe(Number(former[0]![0]) + 1);
+      const { access_token } = JSON.parse(guest);
+      const asked = await fetch(`${service.url}/api/notes`, { headers: { authorization: `Bearer ${access_token}` } });
+      expect(asked.status).toBe(401);
+      expect((await client.me()).email).toBe(email);
+    });
+
+    test('a login goes on where the session before it is over', async () => {
+      const storage = new MemoryStorage();
+      let ended = 0;
+      const { email, password } = await service.user();
+      const client = clientOf(service, { storage, onSessionEnd: () => ended++ });
+      await client.beGuest();
+      expire(storage, { refresh_token: 'spent' });
+      await client.login({ email, password });
+      expect([(await client.me()).email, ended]).toEqual([email, 0]);
+    });
+  },
+  {
+    schema: `
+guests: true
+roles: [member]
+register: { roles: [member] }
+collections:
+  notes: { fields: { text: string }, access: { view: true, create: true } }
+`,
+  },
+);
 
 describeOnOne('a batch of the client', (service) => {
   test('a batch is a single request, which is retried with the same key if its response was lost', async () => {

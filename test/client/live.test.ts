@@ -97,6 +97,23 @@ describeOnOne(
       expect(seen.filter((each) => each !== 'ready')).toEqual(['enter 1', 'enter 2', 'leave']);
     });
 
+    test('a list that is refused is asked for once', async () => {
+      const { email, password } = user;
+      let lists = 0;
+      const client = createClient(service.url, {
+        fetch: (input, init) => {
+          if (String(input).endsWith('/query')) lists++;
+          return fetch(input, init);
+        },
+      });
+      await client.login({ email, password });
+      const live = client.collection('notes').live({ sort: ['nope'] });
+      await expect(live.ready).rejects.toMatchObject({ status: 422 });
+      // Three times the first pause before another attempt.
+      await new Promise((done) => setTimeout(done, 1_500));
+      expect(lists).toBe(1);
+    });
+
     test('a refused feed leaves the others', async () => {
       const client = await open();
       const [drafts, notes] = [client.collection('drafts').live(), client.collection('notes').live()];

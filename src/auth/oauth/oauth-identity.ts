@@ -48,12 +48,14 @@ export interface ProviderSignIn {
  */
 export function openIdIdentity(claims: ProviderDocument & { iss: string }, userinfo: ProviderDocument): Identity {
   const document = Object.hasOwn(userinfo, 'email') ? userinfo : claims;
-  return { issuer: claims.iss, subject: providerSubjectOf(claims.sub), ...standardEmail(document) };
+  const name = userinfo.name ?? claims.name;
+  return { issuer: claims.iss, subject: providerSubjectOf(claims.sub), ...standardEmail(document), name };
 }
 
 /** The identity by the profile of a preset of grant. Throws `oauth_failed`. */
 export function profileIdentity(issuer: string, profile: ProviderDocument): Identity {
-  return { issuer, subject: providerSubjectOf(profile.sub ?? profile.id), ...standardEmail(profile) };
+  const subject = providerSubjectOf(profile.sub ?? profile.id);
+  return { issuer, subject, ...standardEmail(profile), name: profile.name };
 }
 
 const standardEmail = ({ email, email_verified }: ProviderDocument) => ({

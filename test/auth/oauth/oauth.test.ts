@@ -1,6 +1,7 @@
 // @module-tag long
 /** Signing in through a real OpenID provider, as a browser does it; and what must not work. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openIdIdentity, profileIdentity } from '../../../src/auth/oauth/oauth-identity.ts';
 import { checkPreset } from '../../../src/auth/oauth/oauth-provider.ts';
 import { describeOnOne, type TestService } from '../../support/service.ts';
 import { codeOfApp, unspentCode } from '../authenticator.ts';
@@ -58,6 +59,13 @@ test.each(['nothing', 'twitter', 'auth0', '__proto__', 'disqus-'])('the start re
   const provider = { name: 'x', preset, clientId: 'a', clientSecret: 'b', scopes: [], clientAuth: 'basic' as const };
   expect(() => checkPreset(provider)).toThrow(`oauth.x: \`${preset}\` is not a preset`);
   expect(() => checkPreset({ ...provider, preset: 'google' })).not.toThrow();
+});
+
+test('an identity has the name of a person: of the userinfo, else of the token or the profile', () => {
+  const claims = { iss: 'https://id.example', sub: 'a', email: 'a@id.example', name: 'Ann of the token' };
+  expect(openIdIdentity(claims, { name: 'Ann' }).name).toBe('Ann');
+  expect(openIdIdentity(claims, {}).name).toBe('Ann of the token');
+  expect(profileIdentity(claims.iss, { id: 7, name: 'Ann' }).name).toBe('Ann');
 });
 
 describeOnOne(
