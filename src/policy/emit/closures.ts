@@ -16,7 +16,7 @@ import { elementOf, gridOf, isText } from '../scalar-types.ts';
 import type { PartType, Related, Row } from '../types.ts';
 import { own, type Scalar } from '../values.ts';
 import { nodesOf, sourcesIn } from '../visit.ts';
-import { UNLIMITED_WORK, type WorkBudget } from '../work-budget.ts';
+import type { WorkBudget } from '../work-budget.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 import { partOf } from './json-parts.ts';
 
@@ -27,16 +27,45 @@ interface RowFrame {
   readonly values: readonly unknown[];
   /** The rows that are walked to, by the identifier of their source. */
   readonly bound: Row[];
-  /** Closures that count take their steps from it. */
-  readonly work: WorkBudget;
+  /** Metered closures take their steps from it. */
+  readonly work?: WorkBudget;
 }
 type Closure = (frame: RowFrame) => boolean;
+type FrameReader = (frame: RowFrame) => unknown;
+type RowsReader<T extends readonly Row[] | undefined> = (frame: RowFrame) => T;
+
+/** Wraps what a closure reads, so that its frame pays for it. */
+interface Metering {
+  column(reader: FrameReader, of: Pick<ColumnRef, 'part' | 'type'>): FrameReader;
+  value(reader: FrameReader, by: 'read' | 'parse'): FrameReader;
+  rows<T extends readonly Row[] | undefined>(rows: RowsReader<T>, of: Condition): RowsReader<T>;
+}
+
+/** Set while the closures of a caller's condition are made. Undefined: those of the schema's author take no steps. */
+let meter: Metering | undefined;
+
+const METERING: Metering = {
+  column: (reader, { part, type }) => METERING.value(reader, part || elementOf(type) ? 'parse' : 'read'),
+  value: (reader, by) => (frame) => {
+    const value = reader(frame);
+    frame.work![by](value);
+    return value;
+  },
+  // The rows are paid for at once, before the first that decides.
+  rows: (rows, of) => {
+    const steps = nodesOf(of).length;
+    return (frame) => {
+      const found = rows(frame);
+      if (found !== undefined) frame.work!.take(found.length * steps);
+      return found;
+    };
+  },
+};
 
 export function closures(cond: Condition): Predicate {
-  const closure = closureOf(cond, false);
+  const closure = closureOf(cond);
   const binds = sourcesIn(cond).size > 0;
-  return (values) => (record, related, next) =>
-    closure({ record, next, related, values, bound: binds ? [] : NO_ROWS, work: UNLIMITED_WORK });
+  return (values) => (record, related, next) => closure({ record, next, related, values, bound: binds ? [] : NO_ROWS });
 }
 
 /** Decides as long as the budget lasts. Throws `TooMuchWork`. */
@@ -44,29 +73,34 @@ export type BudgetedDecision = (record: Row, related: Related, work: WorkBudget)
 
 /** The closures of a condition that a caller states. */
 export function budgetedClosures(cond: Condition): (values: readonly unknown[]) => BudgetedDecision {
-  const closure = closureOf(cond, true);
+  meter = METERING;
+  let closure: Closure;
+  try {
+    closure = closureOf(cond);
+  } finally {
+    meter = undefined;
+  }
   return (values) => (record, related, work) => closure({ record, next: undefined, related, values, bound: [], work });
 }
 
 const NO_ROWS: Row[] = [];
 
-/** @param counts takes the steps of its work */
-function closureOf(cond: Condition, counts: boolean): Closure {
+function closureOf(cond: Condition): Closure {
   switch (cond.kind) {
     case 'const':
       return () => cond.value;
     case 'and':
-      return everyClosure(cond.items.map((item) => closureOf(item, counts)));
+      return everyClosure(cond.items.map(closureOf));
     case 'or':
-      return someClosure(cond.items.map((item) => closureOf(item, counts)));
+      return someClosure(cond.items.map(closureOf));
     case 'null': {
-      const read = columnReader(cond.column, counts);
+      const read = columnReader(cond.column);
       return cond.negated ? (frame) => read(frame) != null : (frame) => read(frame) == null;
     }
     case 'test':
-      return testClosure(cond, counts);
+      return testClosure(cond);
     case 'exists': {
-      const found = existsClosure(cond, counts);
+      const found = existsClosure(cond);
       return cond.negated ? (frame) => !found(frame) : found;
     }
   }
@@ -89,21 +123,11 @@ function someClosure(items: readonly Closure[]): Closure {
   return (frame) => a(frame) || b(frame) || c(frame) || rest(frame);
 }
 
-type FrameReader = (frame: RowFrame) => unknown;
-
-function columnReader({ part, type, ...ref }: ColumnRef, counts: boolean): FrameReader {
-  if (part === undefined) return metered(memberReader(ref), counts && (elementOf(type) ? 'parse' : 'read'));
-  const whole = metered(memberReader({ ...ref, name: part.member }), counts && 'parse');
+function columnReader({ part, type, ...ref }: ColumnRef): FrameReader {
+  const member = memberReader(part === undefined ? ref : { ...ref, name: part.member });
+  const whole = meter?.column(member, { part, type }) ?? member;
+  if (part === undefined) return whole;
   return (frame) => partOf(whole(frame), part, type as PartType);
-}
-
-function metered(reader: FrameReader, by: false | 'read' | 'parse'): FrameReader {
-  if (by === false) return reader;
-  return (frame) => {
-    const value = reader(frame);
-    frame.work[by](value);
-    return value;
-  };
 }
 
 function memberReader({ source: { id }, name }: Pick<ColumnRef, 'source' | 'name'>): FrameReader {
@@ -118,27 +142,28 @@ function memberReader({ source: { id }, name }: Pick<ColumnRef, 'source' | 'name
   }
 }
 
-function operandReader(operand: ConditionOperand, counts: boolean): FrameReader {
+function operandReader(operand: ConditionOperand): FrameReader {
   switch (operand.kind) {
     case 'column':
-      return columnReader(operand, counts);
+      return columnReader(operand);
     case 'count':
-      return countReader(operand.exists, counts);
+      return countReader(operand.exists);
     case 'literal': {
       const value = literalOf(operand.value);
       return () => value;
     }
     case 'slot': {
       const { slot } = operand;
-      return metered(({ values }) => values[slot], counts && 'read');
+      const read: FrameReader = ({ values }) => values[slot];
+      return meter?.value(read, 'read') ?? read;
     }
   }
 }
 
-function testClosure(test: Test, counts: boolean): Closure {
+function testClosure(test: Test): Closure {
   const { op, negated, left, right } = test;
   if (left.kind === 'column' && right.kind !== 'column' && right.kind !== 'count' && !negated) {
-    const read = columnReader(left, counts);
+    const read = columnReader(left);
     const fused =
       right.kind === 'slot'
         ? slotTest({ op, left }, read, right.slot)
@@ -146,8 +171,9 @@ function testClosure(test: Test, counts: boolean): Closure {
     if (fused !== undefined) return fused;
   }
   const { holds, holdsFor, folds } = OPERATORS[op];
-  const a = metered(operandReader(left, counts), counts && folds === true && 'parse');
-  const b = operandReader(right, counts);
+  const operand = operandReader(left);
+  const a = (folds && meter?.value(operand, 'parse')) || operand;
+  const b = operandReader(right);
   if (holdsFor !== undefined) return preparedTest(holdsFor, [a, b], negated);
   const isBeyond = left.kind === 'count' && left.beyond === true;
   return (frame) => {
@@ -231,22 +257,12 @@ const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'incl
   },
 };
 
-/** The rows are paid for at once, before the first that decides. */
-function paid<T extends readonly Row[] | undefined>(rows: (frame: RowFrame) => T, of: Condition, counts: boolean) {
-  if (!counts) return rows;
-  const steps = nodesOf(of).length;
-  return (frame: RowFrame): T => {
-    const found = rows(frame);
-    if (found !== undefined) frame.work.take(found.length * steps);
-    return found;
-  };
-}
-
 /** Undefined where the chain of ancestors goes on. */
-function countReader(exists: Exists, counts: boolean): FrameReader {
-  const key = operandReader(exists.key, counts);
-  const condition = closureOf(exists.condition, counts);
-  const rowsOf = paid((frame) => countedOf(exists, frame.related, key(frame)), exists.condition, counts);
+function countReader(exists: Exists): FrameReader {
+  const key = operandReader(exists.key);
+  const condition = closureOf(exists.condition);
+  const found = (frame: RowFrame) => countedOf(exists, frame.related, key(frame));
+  const rowsOf = meter?.rows(found, exists.condition) ?? found;
   const { id } = exists.source;
   return (frame) => {
     const rows = rowsOf(frame);
@@ -260,10 +276,11 @@ function countReader(exists: Exists, counts: boolean): FrameReader {
   };
 }
 
-function existsClosure(exists: Exists, counts: boolean): Closure {
-  const key = operandReader(exists.key, counts);
-  const condition = closureOf(exists.condition, counts);
-  const rowsOf = paid((frame) => manyOf(exists, frame.related, key(frame)), exists.condition, counts);
+function existsClosure(exists: Exists): Closure {
+  const key = operandReader(exists.key);
+  const condition = closureOf(exists.condition);
+  const found = (frame: RowFrame) => manyOf(exists, frame.related, key(frame));
+  const rowsOf = meter?.rows(found, exists.condition) ?? found;
   const { id } = exists.source;
   const meets = (frame: RowFrame, row: Row): boolean => {
     frame.bound[id] = row;
