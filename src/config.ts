@@ -3,6 +3,7 @@
  * check of unknown names follow from it.
  */
 import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { hintOf, nearest } from '../grammar/suggest.ts';
 import type { Environment } from './schema/load.ts';
@@ -165,7 +166,7 @@ export const SETTINGS = {
     env: 'BYLAW_DATA',
     default: './data',
     about: 'the data folder: embedded database, local files, mails without an SMTP server',
-    read: nonEmpty,
+    read: nonEmpty.refine(canBeFolder, 'expected a folder; it, or a part of its path, is a file'),
   },
   files: {
     value: 'URL',
@@ -316,6 +317,13 @@ function isBaseUrl(given: string): boolean {
 
 function isFolder(given: string): boolean {
   return statSync(given, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** A folder, or a name of one that can be made. */
+function canBeFolder(given: string): boolean {
+  const path = resolve(given);
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? canBeFolder(dirname(path)) : found.isDirectory();
 }
 
 function isSmtpUrl(given: string): boolean {

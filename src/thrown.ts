@@ -6,6 +6,18 @@ export const codeOf = (thrown: unknown): unknown =>
 
 export const reasonOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
+/** The errors of a path that its user can mend. */
+const PATH_REASONS: ReadonlyMap<unknown, string> = new Map([
+  ['ENOENT', 'it does not exist'],
+  ['EISDIR', 'it is a folder; expected a file'],
+  ['EEXIST', 'it is a file; expected a folder'],
+  ['ENOTDIR', 'a part of its path is a file; expected a folder'],
+  ['EACCES', 'this user has no right to it'],
+]);
+
+/** The reason why a path cannot be read or written. */
+export const pathReasonOf = (thrown: unknown): string => PATH_REASONS.get(codeOf(thrown)) ?? reasonOf(thrown);
+
 export const succeeds = (work: Promise<unknown>): Promise<boolean> =>
   work.then(
     () => true,

@@ -136,6 +136,8 @@ test.each<[FlagValues, Record<string, string>, readonly string[]]>([
     ],
   ],
   [{ public: 'no/such/folder' }, {}, ['--public: the folder does not exist']],
+  [{ data: `${import.meta.filename}/data` }, {}, ['--data: expected a folder; it, or a part of its path, is a file']],
+  [{}, { BYLAW_DATA: import.meta.filename }, ['BYLAW_DATA: expected a folder; it, or a part of its path, is a file']],
   [{}, { SMTP_URL: 'mail.example:587' }, [`SMTP_URL: ${SMTP}`]],
   [{}, { SMTP_URL: 'https://mail.example' }, [`SMTP_URL: ${SMTP}`]],
   [{}, { SMTP_URL: 'smtp:///mail' }, [`SMTP_URL: ${SMTP}`]],

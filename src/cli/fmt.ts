@@ -5,7 +5,7 @@ import { ConfigError, schemaFileOf } from '../config.ts';
 import { formatPolicies } from '../schema/file/format-policies.ts';
 import { underlineIssue } from '../schema/file/issue.ts';
 import { utf8Text } from '../schema/file/utf8-text.ts';
-import { codeOf, reasonOf } from '../thrown.ts';
+import { pathReasonOf } from '../thrown.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 
 export const command: Command = {
@@ -23,7 +23,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const { text, changed, issues } = formatPolicies(before, name);
   if (issues.length > 0) {
     io.stderr.write(`${issues.map((issue) => underlineIssue(before, issue)).join('\n\n')}\n`);
-    return 1;
+    return 2;
   }
   for (const path of changed) io.stdout.write(`${path}\n`);
   if (args.has('check')) return changed.length === 0 ? 0 : 1;
@@ -35,7 +35,6 @@ function readSchemaText(file: string, name: string): string {
   try {
     return utf8Text(readFileSync(file));
   } catch (error) {
-    const isMissing = codeOf(error) === 'ENOENT';
-    throw new ConfigError([`${name} cannot be read: ${isMissing ? 'it does not exist' : reasonOf(error)}`]);
+    throw new ConfigError([`${name} cannot be read: ${pathReasonOf(error)}`]);
   }
 }

@@ -1,6 +1,4 @@
 /** `bylaw migrate plan | apply | status`: migrates the database to the schema. */
-import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { type BrokenRule, brokenRules, brokenRuleText } from '../migrations/broken-rules.ts';
 import { type PastMigration, readPastMigrations } from '../migrations/history.ts';
@@ -14,6 +12,7 @@ import {
 import { type OwnersNote, UnservableTables } from '../migrations/unmanaged/differences.ts';
 import { migrateOptions } from '../service/system-tables.ts';
 import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
+import { writeGivenFile } from './support/given-file.ts';
 import { type DatabaseUse, type OpenDatabase, openDatabaseFor } from './support/workspace.ts';
 
 const READING: DatabaseUse = { writes: false };
@@ -73,7 +72,7 @@ async function plan({ db, schema }: OpenDatabase, file: string | undefined, io: 
     io.stdout.write(printed);
     return;
   }
-  await writeFile(resolve(io.cwd, file), printed);
+  writeGivenFile(file, printed, io);
   const count = migration.statements.length;
   io.stdout.write(`wrote ${count} ${count === 1 ? 'statement' : 'statements'} into ${file}\n`);
 }

@@ -1,6 +1,6 @@
 /** `bylaw test`: policy tests in YAML, decided by the predicates of the rules and by a database in memory. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
 import type { Database } from '../database/contract.ts';
@@ -35,6 +35,7 @@ import { junitOf, resultsDocument } from '../workbench/test/results-document.ts'
 import { type RunOptions, runTests } from '../workbench/test/run-tests.ts';
 import { chosenTests } from './support/chosen-tests.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
+import { writeGivenFile } from './support/given-file.ts';
 import { policyTestsIn } from './support/policy-test-files.ts';
 import { watchFolder } from './support/watch-folder.ts';
 import { requireSchema } from './support/workspace.ts';
@@ -137,9 +138,9 @@ const countingBy = (counter: CoverageCounter | undefined): Pick<RunOptions, 'onV
 
 function writeReport({ schema, files, texts, coverage, mutants }: PolicyReport, args: Arguments, io: Io): void {
   const junit = args.get('junit');
-  if (junit !== undefined) writeFileSync(resolve(io.cwd, junit), junitOf(files));
+  if (junit !== undefined) writeGivenFile(junit, junitOf(files), io);
   const page = args.get('coverage') ?? '';
-  if (page !== '' && coverage !== undefined) writeFileSync(resolve(io.cwd, page), coveragePage(coverage));
+  if (page !== '' && coverage !== undefined) writeGivenFile(page, coveragePage(coverage), io);
   if (args.has('json')) {
     const document = { ...resultsDocument(files), ...(coverage && { coverage }), ...(mutants && { mutants }) };
     io.stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);

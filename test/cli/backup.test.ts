@@ -175,6 +175,7 @@ test('a restore rejects files that are damaged, truncated or not backups, and le
   writeFileSync(place('controlling'), archive(...entry('a\u001b]0;owned\u0007', 'x')));
   writeFileSync(place('without-folder'), archive(...entry('database/PG_VERSION', '18')));
   writeFileSync(place('without-database'), archive(...entry('checksums.json', '{}')));
+  mkdirSync(place('a-folder'));
   const reasons = {
     controlling: /it has a file that no backup has: a\\u001b\]0;owned\\u0007;/,
     'without-folder': /the folder database is missing/,
@@ -184,6 +185,7 @@ test('a restore rejects files that are damaged, truncated or not backups, and le
     cut: /it ends too early|it is not complete/,
     hostile: /it has a file that no backup has: files\/\.\.\/escaped/,
     missing: /the file .* does not exist/,
+    'a-folder': /a-folder is a folder; expected the file of a backup/,
   };
   for (const [file, reason] of Object.entries(reasons)) {
     const { code, stdout, stderr } = await restore(file, 'empty');

@@ -115,6 +115,11 @@ collections:
 collections:
   things: { fields: { name: { type: string, required: true }, size: string, kind: { type: string, unique: true } } }
 `);
+    expect(await bylaw('migrate', 'plan', '--sql', 'none/plan.sql')).toEqual({
+      code: 2,
+      out: '',
+      err: `bylaw migrate plan: none/plan.sql cannot be written: the folder ${join(folder, 'none')} does not exist\n`,
+    });
     expect(await bylaw('migrate', 'plan', '--sql', 'plan.sql')).toEqual({
       code: 0,
       out: expect.stringMatching(/^wrote \d statements into plan\.sql\n$/),

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -183,6 +183,18 @@ describe('bylaw check', () => {
     });
   });
 
+  it('the commands report a folder in the place of the schema file', async () => {
+    mkdirSync(join(cwd, 'folder'));
+    const reason = 'cannot be read: it is a folder; expected a file';
+    const check = await run('check', ['--schema', 'folder']);
+    expect([check.code, check.stdout.split('\n')[0]]).toEqual([1, `error[no_file]: the schema ${reason}`]);
+    expect(await run('fmt', ['--schema', 'folder'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `bylaw fmt: folder ${reason}\n`,
+    });
+  });
+
   it('the commands read no file in another encoding, and `fmt` leaves its bytes', async () => {
     const bytes = Buffer.from(`${SOUND}# Zürich\n`, 'latin1');
     writeFileSync(join(cwd, 'bylaw.yaml'), bytes);
@@ -268,6 +280,12 @@ describe('bylaw check', () => {
 });
 
 describe('bylaw fmt', () => {
+  it('the command exits with 2 for a policy that cannot be read', async () => {
+    file('s.yaml', SOUND.replace('@record.n=3', '@record.n='));
+    const { code, stdout, stderr } = await run('fmt', ['--schema', 's.yaml']);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(/^error\[/)]);
+  });
+
   it('the command lists its changes, and makes them', async () => {
     file('s.yaml', SOUND);
     expect(await run('fmt', ['--check', '--schema', 's.yaml'])).toEqual({
@@ -288,7 +306,7 @@ describe('bylaw openapi and types', () => {
     for (const command of ['openapi', 'types']) {
       const { code, stdout, stderr } = await run(command, []);
       expect([code, stdout, stderr.split('\n')[0]]).toEqual([
-        1,
+        2,
         '',
         'error[unknown_key]: unknown key `colections`; did you mean `collections`?',
       ]);

@@ -432,6 +432,17 @@ collections:
     ]);
   });
 
+  test.each(['--coverage=none/page.html', '--junit=none/page.html'])(
+    '%s into a missing folder is a wrong call',
+    async (flag) => {
+      given('\n  - posts: shown\n    ada: { read: yes }\n');
+      await expect(run([flag])).rejects.toMatchObject({
+        name: 'ConfigError',
+        issues: [expect.stringMatching(/^none\/page.html cannot be written: the folder .*none does not exist$/)],
+      });
+    },
+  );
+
   test('a leaf counts only where it was evaluated', async () => {
     given('\n  - posts: shown\n    ada: { read: yes }\n');
     const { coverage } = await document('--coverage=page.html');

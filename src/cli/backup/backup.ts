@@ -1,7 +1,7 @@
 /** `bylaw backup FILE`: the current state of the embedded database and its stored files, also while they are served. */
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type Config, readConfig } from '../../config.ts';
 import type { Database } from '../../database/contract.ts';
 import { openConfiguredDatabase } from '../../service/configured-database.ts';
@@ -25,6 +25,8 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const config = lent?.config ?? readConfig(args.flags, io.env);
   const reason = reasonAgainst(config, io);
   if (reason !== undefined) return refuseBackup(reason, io);
+  const folder = dirname(resolve(io.cwd, file));
+  if (!existsSync(folder)) return refuseBackup(`the folder ${folder} does not exist`, io);
   const db = lent?.db ?? (await openConfiguredDatabase(config, io.cwd));
   // A file that is deleted during the backup may be referenced in the copy of the database.
   const release = lent?.files?.keepBytes();

@@ -36,6 +36,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
 
 function reasonOfFailure(error: unknown, file: string): string | undefined {
   if (codeOf(error) === 'ENOENT') return `the file ${file} does not exist`;
+  if (codeOf(error) === 'EISDIR') return `${file} is a folder; expected the file of a backup`;
   if (error instanceof FolderUnusable || error instanceof FolderInUse) return error.message;
   return error instanceof BrokenArchive ? `${file} cannot be used: ${error.message}` : undefined;
 }

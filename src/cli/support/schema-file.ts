@@ -61,10 +61,10 @@ function underlineIssues(path: string, issues: readonly SchemaIssue[]): string {
   return `${issues.map((issue) => underlineIssue(text, issue)).join('\n\n')}\n`;
 }
 
-/** Prints something of the schema. → 0, or 1 if the schema has errors, which go to stderr. */
+/** Prints something of the schema. → 0, or 2 if the schema has errors, which go to stderr. */
 export function printSchema(args: Arguments, io: Io, print: (schema: Schema) => string): number {
   const { schema, report } = readSchemaFile(schemaFileOf(args.flags, io.env), io);
   if (schema === undefined) io.stderr.write(report);
   else io.stdout.write(print(schema));
-  return schema === undefined ? 1 : 0;
+  return schema === undefined ? 2 : 0;
 }

@@ -1,7 +1,7 @@
 /** `bylaw export`: writes all records of collections to files or to standard output. */
 import { once } from 'node:events';
-import { createWriteStream, mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { createWriteStream } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ConfigError, unknownName } from '../../config.ts';
@@ -11,6 +11,7 @@ import { exportRecords } from '../../records/transfer/export-records.ts';
 import { manyToManyOf, storedMembersOf } from '../../records/transfer/members.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { makeGivenFolder } from '../support/given-file.ts';
 import { openMigratedDatabase } from '../support/workspace.ts';
 import { FORMAT_NAMES, FORMATS, type Format, formatOptionsOf } from './formats/format.ts';
 import type { FormatOptions } from './formats/record.ts';
@@ -40,8 +41,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   try {
     const names = args.positionals.length > 0 ? args.positionals : [...schema.collections.keys()];
     const collections = names.map((each) => requireCollection(schema.collections, each));
-    if (out !== undefined)
-      await writeFiles(resolve(io.cwd, out), { db, schema, collections, format, options, extension: name, io });
+    if (out !== undefined) await writeFiles(out, { db, schema, collections, format, options, extension: name, io });
     else for (const collection of collections) await write(io.stdout, { db, schema, collection, format, options });
     return 0;
   } catch (error) {
@@ -59,9 +59,9 @@ interface FilesToWrite extends Omit<CollectionExport, 'collection'> {
 }
 
 async function writeFiles(folder: string, { extension, io, collections, ...given }: FilesToWrite): Promise<void> {
-  mkdirSync(folder, { recursive: true });
+  makeGivenFolder(folder, io);
   for (const collection of collections) {
-    const stream = createWriteStream(join(folder, `${collection.name}.${extension}`));
+    const stream = createWriteStream(resolve(io.cwd, folder, `${collection.name}.${extension}`));
     const count = await write(stream, { ...given, collection });
     stream.end();
     await finished(stream);

@@ -1,5 +1,5 @@
 /** `bylaw tenant export | import | delete`: one tenant's records, memberships and files. Each goes on where it was interrupted. */
-import { createReadStream, createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { open, rename, truncate } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -22,6 +22,7 @@ import {
 } from '../../records/transfer/tenant-parts.ts';
 import { exportPart, importPart, linkPart } from '../../records/transfer/tenant-transfer.ts';
 import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { makeGivenFolder } from '../support/given-file.ts';
 import { type DatabaseUse, type OpenDatabase, openMigratedDatabase } from '../support/workspace.ts';
 import { ndjsonReader } from './formats/ndjson.ts';
 
@@ -72,7 +73,7 @@ async function runExport(args: Arguments, io: Io): Promise<number> {
   const [id = '', given = ''] = args.positionals;
   const folder = resolve(io.cwd, given);
   return withTenant({ args, io, writes: false }, id, async (opened, tenant) => {
-    mkdirSync(join(folder, 'files'), { recursive: true });
+    makeGivenFolder(join(given, 'files'), io);
     const manifest: TenantManifest = { collection: tenant.parts[0]!.collection.name, id };
     writeFileSync(join(folder, TENANT_MANIFEST), `${JSON.stringify(manifest)}\n`);
     const files = new Set<string>();

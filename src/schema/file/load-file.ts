@@ -1,6 +1,6 @@
 /** Loads a schema file from disk. */
 import { readFileSync } from 'node:fs';
-import { codeOf, reasonOf } from '../../thrown.ts';
+import { codeOf, pathReasonOf } from '../../thrown.ts';
 import { type Environment, type Loaded, parseSchema } from '../load.ts';
 import type { SchemaIssue } from './issue.ts';
 import { NotUtf8, utf8Text } from './utf8-text.ts';
@@ -21,7 +21,7 @@ export function loadSchema({ file, env }: SchemaLocation): Loaded {
 }
 
 function unreadable(file: string, error: unknown): SchemaIssue {
-  const reason = codeOf(error) === 'ENOENT' ? 'the file does not exist' : reasonOf(error);
+  const reason = codeOf(error) === 'ENOENT' ? 'the file does not exist' : pathReasonOf(error);
   const [code, { line, column }] =
     error instanceof NotUtf8 ? ['not_utf8', error.place] : ['no_file', { line: 1, column: 1 }];
   const place = { line, column, end_line: line, end_column: column };
