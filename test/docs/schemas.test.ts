@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { growthNotes } from '../../src/schema/advice/growth-notes.ts';
 import { parseSchema } from '../../src/schema/load.ts';
+import { RESERVED_COLLECTIONS, RESERVED_NAMES } from '../../src/schema/model/model.ts';
+import { SYSTEM_COLUMNS } from '../../src/schema/model/names.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FILES = [
@@ -49,4 +51,13 @@ test('the sample and the project have no unbounded strings', () => {
     const notes = growthNotes(parseSchema(text, file).schema!, text);
     expect(notes.filter(({ code }) => code === 'no_max')).toEqual([]);
   }
+});
+
+test.each([
+  ['A field or relation cannot be called ', [...RESERVED_NAMES, ...SYSTEM_COLUMNS]],
+  ['The names ', RESERVED_COLLECTIONS],
+])('the reference names what is reserved: %s', (beginning, names) => {
+  const text = read('docs/schema.md').split(beginning)[1]!.split(/\.\s/)[0]!;
+  const named = [...text.matchAll(/`(\w+)`/g)].map(([, name]) => name).filter((name) => name !== 'bylaw_');
+  expect(named.toSorted()).toEqual([...names].toSorted());
 });
