@@ -15,7 +15,7 @@ import { answerError } from '../answer/errors.ts';
 import type { App } from '../app.ts';
 import { authorize } from '../gate.ts';
 import { logRequest } from '../observe/request-record.ts';
-import { assignRequestId } from '../request.ts';
+import { assignRequestId, isLocal } from '../request.ts';
 import type { Route } from '../route.ts';
 import { RouteTable } from '../route-table.ts';
 import { answerOrigin, setProtectiveHeaders } from './browser-security.ts';
@@ -26,6 +26,21 @@ import { answerMalformedRequests } from './malformed-requests.ts';
 /** An import would load all of `node:http`, its client of WebSockets too: 20 ms of the startup. */
 const { createServer } = process.getBuiltinModule('node:http');
 
+/** Requests of other machines and of proxies: a balancer sends more of them until it has seen `/readyz` answer 503. */
+class RemoteRequests {
+  #lastAt = Number.NEGATIVE_INFINITY;
+
+  see(ctx: Context): void {
+    if (!isLocal(ctx)) this.#lastAt = performance.now();
+  }
+
+  get areExpected(): boolean {
+    return performance.now() - this.#lastAt < EXPECTED_MS;
+  }
+}
+/** Milliseconds: balancers look at `/readyz` more often. */
+const EXPECTED_MS = 60_000;
+
 /** Serves the requests of one app, until the last of them is answered. */
 class Generation {
   /** Resolves after the answer; the error door has answered every error before. */
@@ -34,13 +49,14 @@ class Generation {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(app: App, routes: readonly Route[]) {
+  constructor(app: App, routes: readonly Route[], remote: RemoteRequests) {
     const table = new RouteTable(routes);
     const koa = new Koa();
     koa.silent = true;
     // A single function runs all stages: each middleware would cost a kilobyte a request.
     koa.use(async (ctx) => {
       this.#watch(ctx, app);
+      remote.see(ctx);
       assignRequestId(ctx);
       setProtectiveHeaders(ctx, app);
       try {
@@ -94,6 +110,7 @@ export class HttpServer {
   readonly server: Server;
   readonly #routesOf: RoutesOf;
   readonly #connections: Connections;
+  readonly #remote = new RemoteRequests();
   #current: Generation;
   #isDraining = false;
   /** If given, requests that arrive wait for it. */
@@ -101,7 +118,7 @@ export class HttpServer {
 
   constructor(app: App, routesOf: RoutesOf, arrival: ArrivalLimits = ARRIVAL_LIMITS) {
     this.#routesOf = routesOf;
-    this.#current = new Generation(app, routesOf(app));
+    this.#current = new Generation(app, routesOf(app), this.#remote);
     this.server = createServer({
       requestTimeout: MAX_REQUEST_MS,
       headersTimeout: 30_000,
@@ -120,7 +137,7 @@ export class HttpServer {
   /** Serves requests that arrive from now on by `app`. Resolves when the earlier ones are answered. */
   replace(app: App): Promise<void> {
     const before = this.#current;
-    this.#current = new Generation(app, this.#routesOf(app));
+    this.#current = new Generation(app, this.#routesOf(app), this.#remote);
     return before.idle();
   }
 
@@ -139,14 +156,15 @@ export class HttpServer {
   }
 
   /**
-   * Serves on for `farewellMs`, or until no client is connected, and lets every answer close its
+   * Serves on for `farewellMs`, or until no client is connected and no balancer is expected to send more, and lets every answer close its
    * connection: a client that keeps one would lose the next request. Then accepts no more
    * connections, and finishes running requests; after `mostMs` in all, connections are cut.
    */
   async drain(farewellMs: number, mostMs: number): Promise<void> {
     this.#isDraining = true;
     const end = performance.now() + farewellMs;
-    while (performance.now() < end && (await connectionsOf(this.server)) > 0) await sleep(20);
+    while (performance.now() < end && (this.#remote.areExpected || (await connectionsOf(this.server)) > 0))
+      await sleep(20);
     await this.#acceptPending();
     const closed = new Promise<void>((resolve) => {
       // Unlike `close` of an HTTP server, it keeps connections on which a request may be arriving.
