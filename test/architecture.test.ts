@@ -306,6 +306,7 @@ test('a statement reaches records only through the scope, which adds their tenan
     'src/records/new-ids.ts', // reads the default of a column, and its sequence
     'src/records/page/table-statistics.ts', // ANALYZE
     'src/records/scope.ts',
+    'src/records/write/newer-links.ts', // links that the schema does not have, of tables without tenants
     'src/sql.ts', // makes the name
     'src/workbench/advise/measure-index.ts', // copies a sample into a temporary table
     'src/workbench/advise/missing-indexes.ts', // proposes an index

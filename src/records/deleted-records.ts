@@ -23,6 +23,7 @@ import { checksOn, failureOfStored } from './write/checks.ts';
 import { type ColumnValue, columnValueOf, valueOfDefault, withFoldedCopies } from './write/input.ts';
 import { copyRows, type KeptColumn, keptColumnsOf } from './write/kept-rows.ts';
 import { hasPlacesInTurn, takeTurn } from './write/locks/value-locks.ts';
+import { restoreNewerLinks } from './write/newer-links.ts';
 import { touchOwners } from './write/remove.ts';
 import { recordingHistory } from './write/row-history.ts';
 import { assigned, isTouched } from './write/written-row.ts';
@@ -125,6 +126,7 @@ class DeletedRecords {
     const row = { collection: collection.name, ids: [id], tenant, areNew: true };
     await recordingHistory({ store: this.#livingStore, q: tx }, row, () => tx.run(insert));
     for (const links of this.#links(id, { deleted, living })) await tx.run(links);
+    await restoreNewerLinks(tx, { schema: this.#livingSchema, collection, id, deleted });
     for (const owners of this.#owners(id, living, access.now)) await tx.run(owners);
     const asked = checksOn(access, this.#living, 'create');
     const failure = await failureOfStored(
@@ -157,7 +159,7 @@ class DeletedRecords {
       const member = [...fields.values(), ...relations.values()].find(isOwn) as Field | BelongsTo | undefined;
       const value = valueOfDefault(member?.default, access.now, access);
       if (member !== undefined && value !== undefined)
-        return [columnValueOf(member, cellType(this.#livingSchema, member), value)];
+        return [columnValueOf(member, sqlTypeOfMember(this.#livingSchema, member), value)];
       if (!hasDefault) errors.push(valueMissing(member?.name ?? column));
       return [];
     });
@@ -208,7 +210,7 @@ interface RestoredCell {
   readonly cell: Sql;
 }
 
-const cellType = (schema: Schema, member: Field | BelongsTo): SqlType =>
+const sqlTypeOfMember = (schema: Schema, member: Field | BelongsTo): SqlType =>
   'kind' in member ? recordKeyIn(schema, member.collection).type : FIELD_KINDS[member.type].sqlType;
 
 const valueMissing = (name: string): ErrorDetail => ({

@@ -316,6 +316,33 @@ describeRoutes(
         ['full', 'own', 'more'],
       ]);
     });
+
+    test('an older version deletes and restores a record with the links of a newer one', async () => {
+      // The service keeps these links by its own statements, and only those that its schema has.
+      if (isDivided()) return;
+      const { db } = service.app;
+      const newer = SCHEMA.replace(
+        '      folder: { kind: belongs_to',
+        '      marks: { kind: many_to_many, collection: tags }\n      near: { kind: many_to_many, collection: notes }\n$&',
+      );
+      await applyMigration(db, parseSchema(newer).schema!, startOptions());
+      const [kept, lost] = [await make('tags', { label: 'kept' }), await make('tags', { label: 'lost' })];
+      const [id, other] = [await make('notes', { title: 'marked' }), await make('notes', { title: 'near' })];
+      const links = (table: string, one: string, another: string) =>
+        db.run(sql`INSERT INTO ${raw(table)} (record_id, member_id) VALUES (${uuid(one)}, ${uuid(another)})`);
+      for (const tag of [kept, lost]) await links('notes__marks', id, tag);
+      await links('notes__near', id, other);
+      await links('notes__near', other, id);
+      await remove(id);
+      await ann.client.delete(`/api/tags/${lost}`);
+      expect((await ann.client.post(`/api/notes/${id}/restore`)).status).toBe(200);
+      const linked = (table: string) => db.rows(raw(`SELECT record_id, member_id FROM ${table} ORDER BY record_id`));
+      expect(await linked('notes__marks')).toEqual([[id, kept]]);
+      expect(await linked('notes__near')).toEqual([
+        [id, other],
+        [other, id],
+      ]);
+    });
   },
   { schema: SCHEMA },
 );
