@@ -14,7 +14,7 @@ import { Store } from '../records/access-context.ts';
 import { Refusal } from '../refusal.ts';
 import { type Arguments, type Command, DATABASE_SETTINGS } from './support/command.ts';
 import type { IssueFilter } from './support/schema-file.ts';
-import { type OpenDatabase, openDatabaseFor, openMigratedDatabase } from './support/workspace.ts';
+import { type OpenDatabase, openDatabaseFor, readingTables } from './support/workspace.ts';
 
 export const command: Command = {
   name: 'explain',
@@ -40,12 +40,9 @@ export const command: Command = {
     json: { about: 'prints one JSON document' },
   },
   async run(args, io) {
-    const use = { writes: false, isShown: isOfQuestion(args) };
-    // The rules of an action are read from the schema alone.
-    const open = args.has('as') || args.has('record') ? openMigratedDatabase : openDatabaseFor;
-    const opened = await open(args, io, use);
+    const opened = await openDatabaseFor(args, io, { writes: false, isShown: isOfQuestion(args) });
     try {
-      const trace = await traced(args, opened);
+      const trace = await readingTables(opened, () => traced(args, opened));
       const text = args.has('json') ? JSON.stringify(traceDocument(trace), undefined, 2) : printTrace(trace).join('\n');
       io.stdout.write(`${text}\n`);
       return 0;

@@ -88,6 +88,16 @@ export async function openMigratedDatabase(args: Arguments, io: Io, use: Databas
   }
 }
 
+/** Runs a reader that may need no table; if it fails at a database without those of the schema, throws DatabaseNotAtSchema. */
+export async function readingTables<T>({ db, schema }: OpenDatabase, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) await requireTables(db, schema);
+    throw error;
+  }
+}
+
 async function requireTables(db: Database, schema: Schema): Promise<void> {
   if (!(await hasAllOf(db, schema))) throw new DatabaseNotAtSchema(schema.file);
 }

@@ -4,6 +4,7 @@
  */
 import type { Queryable } from '../../database/contract.ts';
 import { linkSideName, linksOf } from '../../schema/model/kept/link-sides.ts';
+import { deletedName } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { LINKS_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, param, raw, regclassOf, sql, tableIdent, text } from '../../sql.ts';
@@ -66,7 +67,7 @@ export async function restoreNewerLinks(q: Queryable, { schema, collection, id, 
     const isLinked = sql`${other} IN (
       SELECT each::${raw(keyType)}
         FROM jsonb_array_elements_text(${ident('t', LINKS_COLUMN)} -> ${text(linkSideName(linkTable, ownColumn))}) AS each)`;
-    const rows = deleted.from(collection.name, 't').beside(sql`${tableIdent(otherTable)} AS o`);
+    const rows = deleted.from(deletedName(collection.name), 't').beside(sql`${tableIdent(otherTable)} AS o`);
     await q.run(sql`
       INSERT INTO ${tableIdent(linkTable)} (${ident(ownColumn)}, ${ident(otherColumn)})
       SELECT ${key.of('t')}, ${other}
