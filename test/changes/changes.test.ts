@@ -347,7 +347,9 @@ describeOnBoth(
       // The rule compares the user of a membership with each caller.
       expect(await other.rest()).toEqual([]);
       await make(ann, 'tasks', { name: 'b', team });
-      expect(await feed.until('enter')).toMatchObject([['enter', { record: { name: 'b' } }]]);
+      const entered = await feed.until('enter');
+      // A membership that came while an earlier batch was decided resets once more in its own.
+      expect(entered.filter(([type]) => type !== 'reset')).toMatchObject([['enter', { record: { name: 'b' } }]]);
       await ann.client.delete(`/api/teams/${team}`);
       const events = [...(await feed.until('reset'))].map(([type]) => type);
       expect(events).toEqual(['reset']);
