@@ -62,9 +62,8 @@ export class Session {
       // Another tab was faster, or the user logged out.
       if (current === undefined || current.access_token !== spent) return current;
       const next = await exchange(current.refresh_token);
-      const now = this.tokens;
-      // Meanwhile the user has logged out, or another one has logged in.
-      if (now?.refresh_token !== current.refresh_token) return now;
+      // Meanwhile the user has logged out, or another one has logged in, for whom nothing is sent again.
+      if (this.tokens?.refresh_token !== current.refresh_token) return undefined;
       this.keep(next);
       if (next === undefined) onEnd?.();
       return next;

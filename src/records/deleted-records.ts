@@ -96,7 +96,14 @@ class DeletedRecords {
     const living =
       tenant === undefined ? everyTenant(this.#livingSchema) : scopeOf({ store: this.#livingStore, tenant });
     const isAllowed = reading.access.permit(name, 'list').where('t');
-    const kept = await keptColumnsOf(tx, this.#living);
+    const collection = this.#living;
+    // The rule below sees the records of the restores that had their turn before.
+    if (hasPlacesInTurn(this.#livingStore, collection))
+      await takeTurn(
+        { ...reading, store: this.#livingStore },
+        { collection, id, mayWrite: isAllowed, keptIn: { scope: deleted, name } },
+      );
+    const kept = await keptColumnsOf(tx, collection);
     const isWithout = kept.map(
       (column) => sql`${raw(String(column.isRequired))} AND ${ident('t', column.name)} IS NULL`,
     );
@@ -105,12 +112,6 @@ class DeletedRecords {
         FROM ${deleted.from(name, 't').where(key.is('t', id), isAllowed)}
          FOR UPDATE OF t`);
     if (found === undefined) throw notFound();
-    const collection = this.#living;
-    if (hasPlacesInTurn(this.#livingStore, collection))
-      await takeTurn(
-        { ...reading, store: this.#livingStore },
-        { collection, id, mayWrite: isAllowed, keptIn: { scope: deleted, name } },
-      );
     const lacking = kept.filter((_, i) => found[i] === 't');
     const cells = this.#cells(kept, lacking, access);
     const insert = sql`

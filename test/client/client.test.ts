@@ -285,7 +285,7 @@ describeOnOne('the client', (service) => {
     const key = `bylaw:${service.url}`;
     storage.setItem(key, others.getItem(key)!);
     release.resolve();
-    await late;
+    await expect(late).rejects.toMatchObject({ code: 'invalid_token' });
     expect((await client.me()).email).toBe(email);
   });
 

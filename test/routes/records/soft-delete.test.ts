@@ -512,6 +512,16 @@ describeRoutes(
       expect(await restored('bookings', second)).toBe(200);
     });
 
+    test('a rule for `restore` holds for restores that race', async () => {
+      for (let round = 0; round < 4; round++) {
+        const room = await make('rooms', { name: 'raced' });
+        const ids = [];
+        for (let i = 0; i < 4; i++) ids.push(await gone('bookings', { room, slot: 2 }));
+        const statuses = await Promise.all(ids.map((id) => restored('bookings', id)));
+        expect(statuses.toSorted()).toEqual([200, 404, 404, 404]);
+      }
+    });
+
     test('filters and expansions of deleted records reach the living ones that their caller may read', async () => {
       const [own, foreign] = [await make('folders', { name: 'own' }), await make('folders', { name: 'b' }, bob)];
       const below = await gone('folders', { name: 'below', parent: own, secret: 's' });

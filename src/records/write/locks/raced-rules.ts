@@ -6,6 +6,7 @@
 import { memoizedBy } from '../../../memoized.ts';
 import type { Checked, CheckedOperand, ToManyPath } from '../../../policy/types.ts';
 import { allOperandsOf, operandsOf, ownMemberOf, partsOf } from '../../../policy/visit.ts';
+import { livingName } from '../../../schema/model/kept/soft-delete.ts';
 import type { BelongsTo, Collection, Relation, Schema } from '../../../schema/model/model.ts';
 import { mutualReads, type ReferringRelation, writeRulesOf } from './mutual-rules.ts';
 
@@ -93,7 +94,8 @@ class FoundPlaces implements RulePlaces {
   }
 
   #addOne(operand: CheckedOperand): void {
-    if (operand.kind !== 'column' || operand.collection !== this.#collection.name) return;
+    // A rule for `restore` is about a deleted record.
+    if (operand.kind !== 'column' || livingName(operand.collection) !== this.#collection.name) return;
     const own = operand.steps.length > 0 ? ownMemberOf({ ...operand, steps: [] }) : undefined;
     if (own !== undefined) this.#ofOne.add(own);
   }
