@@ -7,6 +7,9 @@
 const MOST_STEPS = 200_000;
 /** Powers of two: UTF-16 units that are compared in a step, those that are parsed or folded, and elements of a list. */
 const [COMPARED, PARSED, ELEMENTS] = [5, 1, 3];
+/** Powers of two: the steps of folding a unit of a text beyond ASCII, which may become many, and of a value within JSON. */
+const [REWRITTEN, WITHIN_JSON] = [3, 3];
+const BEYOND_ASCII = /\P{ASCII}/u;
 
 export class TooMuchWork extends Error {
   constructor() {
@@ -34,10 +37,32 @@ export class WorkBudget {
     else if (Array.isArray(value)) this.take((value.length >> ELEMENTS) + (unitsIn(value) >> COMPARED));
   }
 
-  /** Takes the steps of reading the parts of a text. */
+  /** Takes the steps of reading the elements of a list's text. */
   parse(text: unknown): void {
     if (typeof text === 'string') this.take(text.length >> PARSED);
   }
+
+  fold(text: unknown): void {
+    if (typeof text === 'string' && BEYOND_ASCII.test(text)) this.take(text.length << REWRITTEN);
+    else this.parse(text);
+  }
+
+  json(text: unknown): void {
+    this.parse(text);
+    if (typeof text === 'string') this.take(jsonValues(text) << WITHIN_JSON);
+  }
+}
+
+const [NEXT_VALUE, VALUE_OF_KEY] = [0x2c, 0x3a];
+
+/** The commas and colons of a JSON text, which has no more values. */
+function jsonValues(json: string): number {
+  let values = 0;
+  for (let i = 0; i < json.length; i++) {
+    const unit = json.charCodeAt(i);
+    if (unit === NEXT_VALUE || unit === VALUE_OF_KEY) values++;
+  }
+  return values;
 }
 
 const unitsIn = (list: readonly unknown[]): number =>

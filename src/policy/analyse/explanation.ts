@@ -267,8 +267,8 @@ class Evaluation {
     const left = this.#operand(node.left, variables);
     const right = this.#needle(node, this.#operand(node.right, variables));
     for (const side of [left, right]) if ('value' in side) this.#work.read(side.value);
-    const isParsed = OPERATORS[node.op].folds === true || elementOf(node.left.type) !== undefined;
-    if (isParsed && 'value' in left) this.#work.parse(left.value);
+    if (OPERATORS[node.op].folds === true && 'value' in left) this.#work.fold(left.value);
+    if (elementOf(node.left.type) !== undefined && 'value' in left) this.#work.parse(left.value);
     return {
       ...this.#compareValues(node, left, right),
       sides: { left: shownValue(node.left, left), right: shownValue(node.right, right) },
@@ -329,7 +329,7 @@ class Evaluation {
     const at = this.#walk(operand, variables);
     if ('absent' in at) return at;
     const { column } = operand;
-    if (column.kind === 'field' && column.field.part) this.#work.parse(own(at.row, column.field.part.member));
+    if (column.kind === 'field' && column.field.part) this.#work.json(own(at.row, column.field.part.member));
     const value = storedValue(operand, at.row) ?? undefined;
     return value === undefined ? { absent: nullOf(this.#text(operand.span)) } : { value: value as Scalar };
   }

@@ -37,7 +37,7 @@ type RowsReader<T extends readonly Row[] | undefined> = (frame: RowFrame) => T;
 /** Wraps what a closure reads, so that its frame pays for it. */
 interface Metering {
   column(reader: FrameReader, of: Pick<ColumnRef, 'part' | 'type'>): FrameReader;
-  value(reader: FrameReader, by: 'read' | 'parse'): FrameReader;
+  value(reader: FrameReader, by: 'read' | 'parse' | 'fold' | 'json'): FrameReader;
   rows<T extends readonly Row[] | undefined>(rows: RowsReader<T>, of: Condition): RowsReader<T>;
 }
 
@@ -45,7 +45,7 @@ interface Metering {
 let meter: Metering | undefined;
 
 const METERING: Metering = {
-  column: (reader, { part, type }) => METERING.value(reader, part || elementOf(type) ? 'parse' : 'read'),
+  column: (reader, { part, type }) => METERING.value(reader, part ? 'json' : elementOf(type) ? 'parse' : 'read'),
   value: (reader, by) => (frame) => {
     const value = reader(frame);
     frame.work![by](value);
@@ -172,7 +172,7 @@ function testClosure(test: Test): Closure {
   }
   const { holds, holdsFor, folds } = OPERATORS[op];
   const operand = operandReader(left);
-  const a = (folds && meter?.value(operand, 'parse')) || operand;
+  const a = (folds && meter?.value(operand, 'fold')) || operand;
   const b = operandReader(right);
   if (holdsFor !== undefined) return preparedTest(holdsFor, [a, b], negated);
   const isBeyond = left.kind === 'count' && left.beyond === true;

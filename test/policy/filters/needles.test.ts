@@ -2,19 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import { NEEDLE_LIMITS } from '../../../src/policy/filters/needles.ts';
-import { schemaOf } from '../../support/store-world.ts';
+import { NOTES as catalog } from './notes.ts';
 
-const catalog = schemaOf(`
-collections:
-  notes:
-    fields:
-      title: string
-      body: { type: string, search: true }
-      labels: { type: list, of: string }
-      meta: { type: json, paths: { color: string } }
-    relations: { parent: { kind: belongs_to, collection: notes }, children: { kind: has_many, collection: notes, via: parent } }
-    access: { view: true }
-`);
 const compiled = (filter: string, params: object) =>
   compileFilter(filter, { catalog, collection: 'notes', params: { ...params } });
 const found = (filter: string, params: object = {}): readonly string[] => {
