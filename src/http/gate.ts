@@ -18,7 +18,7 @@ import type { AccessContext, Prospect } from '../records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../records/write/role-changes.ts';
 import { DENIED, Refusal } from '../refusal.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
-import { compileRule, formerSchemaOf } from '../schema/model/kept/lost-references.ts';
+import { formerSchemaOf } from '../schema/model/kept/former-schema.ts';
 import { type Collection, type MemberAction, offers, type Schema } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 import { denialMessage } from './denial-message.ts';
@@ -435,7 +435,7 @@ export class Admission {
 
   #prospect(given: readonly Policy[]): Prospect {
     const rules = this.caller.bounds?.allows(this.collection.name, 'update') === false ? NO_RULES : given;
-    const updateBounds = rules.map((rule) => updateBoundsOf(rule, this.#schema, compileRule));
+    const updateBounds = rules.map((rule) => updateBoundsOf(rule, this.#schema));
     const request = this.#request;
     return {
       certain: decide({ rules: updateBounds.map(({ certain }) => certain), request }),

@@ -2,7 +2,7 @@
  * The pipeline. A policy is parsed and checked once; each request specialises it; each signature of
  * requests is lowered once.
  *
- *   text ─parse→ Expr ─check→ Checked ─plan→ Planned ─bind→ signature and values ─lower→ Condition ─emit→ predicate and SQL
+ *   text ─parse→ Expr ─check→ Checked ─guard→ Checked ─plan→ Planned ─bind→ signature and values ─lower→ Condition ─emit→ predicate and SQL
  */
 import { PolicyError } from '../../grammar/policy-error.ts';
 import { assume, BODY_PART } from './assume.ts';
@@ -10,6 +10,7 @@ import { examineErrors } from './check/checker.ts';
 import { type Roots, STORED_ROOTS, WRITTEN_ROOTS } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import { javascript } from './emit/javascript.ts';
+import { guardLostReferences } from './lower/lost-references.ts';
 import { lower } from './lower/lower.ts';
 import type { Signature } from './lower/lowering-context.ts';
 import { bind, requestPlanOf } from './lower/specialise.ts';
@@ -37,6 +38,8 @@ export interface CheckedPolicy {
   readonly parts?: RuleParts;
   readonly catalog: Catalog;
   readonly action?: Action;
+  /** The collection of the rule, if it is about rows that are kept: the records that they refer to may be gone. */
+  readonly kept?: string;
 }
 
 /** Throws PolicyError with every error of the text. */
@@ -50,11 +53,11 @@ export function compilePolicy(text: string, place: CatalogPlace, options?: EmitO
 
 /** The rest of the pipeline, for a tree that is checked already. */
 export function compileChecked(policy: CheckedPolicy, options: EmitOptions = {}): Policy {
-  const { checked, text, source = text, parts = { roles: [], when: text }, catalog, action } = policy;
+  const { checked, text, source = text, parts = { roles: [], when: text }, catalog, action, kept } = policy;
   const { codegen = true, memory = PROCESS_MEMORY } = options;
 
-  // Plan: find what the request alone decides, and number its values
-  const plan = requestPlanOf(checked);
+  // Guard and plan: find what the request alone decides, and number its values
+  const plan = requestPlanOf(guardLostReferences(checked, { catalog, kept }));
   const namesNext = readsNext(checked);
   const isCreate = action === 'create';
   const needsNext = namesNext && !isCreate;
@@ -80,7 +83,7 @@ export function compileChecked(policy: CheckedPolicy, options: EmitOptions = {})
   }
 
   const beforeBody = readsData(checked)
-    ? compileChecked({ text, checked: assume(checked, true, BODY_PART), catalog })
+    ? compileChecked({ text, checked: assume(checked, true, BODY_PART), catalog, kept })
     : undefined;
   return { text, source, parts, checked, namesNext, beforeBody, specialise };
 }

@@ -3,7 +3,7 @@
  * the result are known.
  */
 import { assume } from '../assume.ts';
-import { type CheckedPolicy, compileChecked } from '../compile.ts';
+import { compileChecked } from '../compile.ts';
 import type { Catalog, Checked, Policy } from '../types.ts';
 import { readsData, readsDataItself, readsNext, readsNextItself } from '../visit.ts';
 
@@ -15,27 +15,21 @@ export interface UpdateBounds {
   readonly possible: Policy;
 }
 
-type Compiler = (policy: CheckedPolicy) => Policy;
-
 /** Process-wide: a memo of a pure function of the policy. */
 const boundsByPolicy = new WeakMap<Policy, UpdateBounds>();
 
-/**
- * Returns the rule itself, twice, if it reads neither `@next` nor `@request.data`.
- * @param compiled the compiler of the rules of the catalog
- */
-export function updateBoundsOf(policy: Policy, catalog: Catalog, compiled: Compiler = compileChecked): UpdateBounds {
+/** Returns the rule itself, twice, if it reads neither `@next` nor `@request.data`. */
+export function updateBoundsOf(policy: Policy, catalog: Catalog): UpdateBounds {
   const found =
-    boundsByPolicy.get(policy) ??
-    (readsWrite(policy.checked) ? assumed(policy, catalog, compiled) : unchangedBounds(policy));
+    boundsByPolicy.get(policy) ?? (readsWrite(policy.checked) ? assumed(policy, catalog) : unchangedBounds(policy));
   boundsByPolicy.set(policy, found);
   return found;
 }
 
 const unchangedBounds = (policy: Policy): UpdateBounds => ({ certain: policy, possible: policy });
 
-function assumed({ text, checked }: Policy, catalog: Catalog, compiled: Compiler): UpdateBounds {
-  const under = (wanted: boolean): Policy => compiled({ text, checked: assume(checked, wanted, WRITE), catalog });
+function assumed({ text, checked }: Policy, catalog: Catalog): UpdateBounds {
+  const under = (wanted: boolean): Policy => compileChecked({ text, checked: assume(checked, wanted, WRITE), catalog });
   return { certain: under(false), possible: under(true) };
 }
 

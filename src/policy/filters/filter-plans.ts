@@ -20,6 +20,7 @@ import { RECORD, STORED_ROOTS } from '../condition.ts';
 import type { PrintedWhere, Values } from '../emit/value-places.ts';
 import { requiredElement, whereOf } from '../emit/where.ts';
 import { isOneList } from '../hoisting.ts';
+import { guardLostReferences } from '../lower/lost-references.ts';
 import { lower } from '../lower/lower.ts';
 import { and } from '../lower/simplify.ts';
 import { type Binding, type RequestPlan, requestPlanOf } from '../lower/specialise.ts';
@@ -75,7 +76,7 @@ export class FilterPlan {
   readonly #lowered: LoweredFilter[] = [];
 
   constructor(checked: Checked, catalog: Catalog) {
-    this.plan = requestPlanOf(checked);
+    this.plan = requestPlanOf(guardLostReferences(checked, { catalog }));
     this.checked = checked;
     this.#catalog = catalog;
   }

@@ -6,6 +6,7 @@ import { subsumes } from '../../policy/analyse/subsumes.ts';
 import { examine } from '../../policy/check/checker.ts';
 import { hasAnyRole } from '../../policy/check/roles-condition.ts';
 import { UNNEEDED_MARK } from '../../policy/check/warnings/warning-list.ts';
+import { compileChecked } from '../../policy/compile.ts';
 import type { Action, Catalog, Checked, Policy, RuledAction } from '../../policy/types.ts';
 import { allOperandsOf, isOfInstant } from '../../policy/visit.ts';
 import { cutByComment, type DocumentPath, type Finding, pathText } from '../file/issue.ts';
@@ -16,7 +17,6 @@ import { builtInAccess } from '../model/built-in.ts';
 import type { Bare } from '../model/collections.ts';
 import { filterKeysOf } from '../model/filter-keys.ts';
 import { missingIndexes } from '../model/indexes.ts';
-import { compileRule } from '../model/kept/lost-references.ts';
 import { deletedCatalogOf, deletedName } from '../model/kept/soft-delete.ts';
 import { LIST_WORDS } from '../model/list-parameters.ts';
 import type { Collection, MemberAccess } from '../model/model.ts';
@@ -131,7 +131,7 @@ function memberRules(
 ): MemberAccess {
   // On create, `@record` and `@next` are both the record as it would be stored.
   const create = update?.map(({ text, source, parts, checked, message }) => ({
-    ...compileRule({ text, source, parts, checked, catalog, action: 'create' }),
+    ...compileChecked({ text, source, parts, checked, catalog, action: 'create' }),
     ...(message !== undefined && { message }),
   }));
   return { ...(read && { read }), ...(create && { create }), ...(update && { update }) };
@@ -362,8 +362,8 @@ export function policyOf(
   when: CheckedText | undefined,
   { catalog, action }: Pick<RuleReading, 'catalog' | 'action'>,
 ): Policy {
-  if (when === undefined) return compileRule({ ...hasAnyRole(roles), parts: { roles }, catalog, action });
-  if (roles.length === 0) return compileRule({ ...when, catalog, action });
+  if (when === undefined) return compileChecked({ ...hasAnyRole(roles), parts: { roles }, catalog, action });
+  if (roles.length === 0) return compileChecked({ ...when, catalog, action });
   const before = `${when.text}\nand (`;
   const any = hasAnyRole(roles, before.length);
   const source = `${before}${any.text})`;
@@ -373,7 +373,7 @@ export function policyOf(
     span: { start: 0, end: source.length },
   };
   const parts = { roles, when: when.text };
-  return compileRule({ checked, text: `(${any.text}) and (${when.text})`, source, parts, catalog, action });
+  return compileChecked({ checked, text: `(${any.text}) and (${when.text})`, source, parts, catalog, action });
 }
 
 /** The error is about a name whose declaration is wrong, which is reported there. */

@@ -4,7 +4,7 @@ import { isText } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
 import type { DocumentPath, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
-import type { Collection, Field, Relation } from './model.ts';
+import type { BelongsTo, Collection, Field, Relation } from './model.ts';
 
 interface DeclaredCollection {
   readonly shape: CollectionShape;
@@ -75,12 +75,15 @@ export function storedMembers(
     const isToOwn = isManaged(drafts.get(relation.collection)?.shape ?? {});
     if (relation.kind === 'many_to_many') return [name, isToOwn ? relation : { ...relation, mayBeLost: true }];
     if (relation.kind !== 'belongs_to' || (isOwn && isToOwn)) return [name, relation];
-    // A value of another column that no record has is null.
-    return [name, { ...relation, required: false, ...(relation.references === undefined && { mayBeLost: true }) }];
+    return [name, { ...withoutForeignKey(relation), required: false }];
   });
   const stored = isOwn ? fields : new Map([...fields].map(([name, field]) => [name, ownersField(field)]));
   return { fields: stored, relations: new Map(optional) };
 }
+
+/** The same reference where its record may be gone. A value of another column that no record has is null. */
+export const withoutForeignKey = (relation: BelongsTo): BelongsTo =>
+  relation.references === undefined ? { ...relation, mayBeLost: true } : { ...relation, required: false };
 
 const ownersField = (field: Field): Field => ({
   ...field,

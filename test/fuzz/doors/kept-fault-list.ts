@@ -3,7 +3,7 @@ import { type Fault, fault } from '../faults/fault.ts';
 
 const UPSERT = 'src/records/write/upsert.ts';
 const DELETED = 'src/records/deleted-records.ts';
-const LOST_REFERENCES = 'src/schema/model/kept/lost-references.ts';
+const KEPT_RULES = 'src/schema/model/kept/kept-rules.ts';
 const HISTORY = 'src/records/history.ts';
 const HISTORY_TRIGGERS = 'src/migrations/changes/history-triggers.ts';
 const DELETED_TRIGGERS = 'src/migrations/changes/deleted-row-triggers.ts';
@@ -33,10 +33,10 @@ export const KEPT_FAULTS: readonly Fault[] = [
   fault(DELETED, 'a restored record has the time of its last change', /return isTime \?/, 'return false ?'),
   fault(DELETED, 'a restore leaves the owners as they are', /await tx\.run\(owners\);/, ';'),
   fault(
-    LOST_REFERENCES,
+    KEPT_RULES,
     'a rule for kept rows relies on foreign keys',
-    /= new SafeRule\(rows\)\.of\(rule\.checked\)/,
-    '= rule.checked',
+    /catalog, kept, action/,
+    'catalog, kept: kept && undefined, action',
   ),
   fault(
     DELETED,

@@ -6,7 +6,7 @@ const WRITTEN_ROW = 'src/records/write/written-row.ts';
 const OWNERS_CHANGES = 'src/records/write/owners-changes.ts';
 const LOCKED_ROW = 'src/records/write/locked-row.ts';
 const UNFOLLOWED = 'src/records/relations/unfollowed-references.ts';
-const LOST_REFERENCES = 'src/schema/model/kept/lost-references.ts';
+const LOST_REFERENCES = 'src/policy/lower/lost-references.ts';
 
 export const REFERRING_FAULTS: readonly Fault[] = [
   fault(

@@ -38,7 +38,7 @@ const SIMPLIFY = 'src/policy/lower/simplify.ts';
 const JAVASCRIPT = 'src/policy/emit/javascript.ts';
 const CLOSURES = 'src/policy/emit/closures.ts';
 const DECISION = 'src/policy/emit/decision.ts';
-const LOST_REFERENCES = 'src/schema/model/kept/lost-references.ts';
+const LOST_REFERENCES = 'src/policy/lower/lost-references.ts';
 const WHERE = 'src/policy/emit/where.ts';
 const HOISTING = 'src/policy/hoisting.ts';
 const SHAPE_NEEDS = 'src/policy/emit/shape-needs.ts';
@@ -417,8 +417,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOST_REFERENCES,
     'a rule relies on foreign keys',
-    /(export function compileRule[\s\S]*?)new SafeRule\(rule\)\.of\(rule\.checked\)/,
-    '$1rule.checked',
+    /new LostReferenceGuard\(rows\)\.of\(checked\)/,
+    'rows && checked',
   ),
   fault(
     LOST_REFERENCES,

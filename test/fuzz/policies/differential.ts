@@ -174,8 +174,8 @@ export function compileForm(form: Form, expr: Expr, { setting, compiler, random 
     form,
     text: texts.join('\n              '),
     meant,
-    generated: compiler.compileRule(parts),
-    closures: compiler.compileRule(parts, { codegen: false }),
+    generated: compiler.compileChecked(parts),
+    closures: compiler.compileChecked(parts, { codegen: false }),
     proven: provenIn(checked, setting, compiler),
   };
 }

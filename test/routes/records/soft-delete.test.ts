@@ -363,6 +363,12 @@ collections:
       create: true
       delete: true
       restore: '@record.group is null or all(@record.group.marks as m, m.name = "open")'
+  tabs:
+    distribute: reference
+    soft_delete: true
+    fields: { label: string }
+    relations: { group: { kind: belongs_to, collection: groups, on_delete: cascade } }
+    access: { view: true, create: true, delete: true, restore: true }
   groups:
     distribute: reference
     fields: { name: string }
@@ -400,6 +406,24 @@ describeOnOne(
       expect(body.data.map(({ id }: { id: string }) => id)).toEqual([alone]);
       expect(text).not.toContain('hidden');
       expect((await client.post(`/api/tags/${hidden}/restore`)).status).toBe(404);
+    });
+
+    test('a filter finds a deleted record whose reference is gone as a rule would', async () => {
+      const { client } = await service.user('admin');
+      const make = async (collection: string, data: object): Promise<string> =>
+        (await client.post(`/api/${collection}`, { data })).body.data.id;
+      const group = await make('groups', { name: 'brief' });
+      const [lost, alone] = [await make('tabs', { label: 'lost', group }), await make('tabs', { label: 'alone' })];
+      expect((await client.delete(`/api/tabs/${alone}`)).status).toBe(204);
+      expect((await client.delete(`/api/groups/${group}`)).status).toBe(204);
+      const found = async (filter: string): Promise<readonly string[]> => {
+        const { body } = await client.post('/api/tabs/query', { deleted: true, filter });
+        return body.data.map(({ id }: { id: string }) => id).toSorted();
+      };
+      expect(await found('group.id is null')).toEqual([lost, alone].toSorted());
+      for (const filter of ['none(group.marks as m, true)', 'count(group.marks) >= 0', 'group.id = group'])
+        expect({ filter, found: await found(filter) }).toEqual({ filter, found: [] });
+      expect(await found('group is not null')).toEqual([lost]);
     });
 
     test('a restore brings back the links of every tenant, and their papers have another version', async () => {

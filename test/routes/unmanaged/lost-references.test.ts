@@ -238,6 +238,25 @@ collections:
         expect(offers.get('count(@record.kinds) = 1')).toEqual(['both', 'red']);
       });
 
+      it('a filter decides as the same rule, also that of an aggregate', async () => {
+        const stored = (await everyRow()).get('papers')!;
+        const idOf = (name: string) => stored.find((row) => row.name === name)!.id;
+        // The caller may not read every name, and not every paper of a group.
+        for (const when of [...RULES, ...OF_LOST].filter((rule) => !/@record\.name|papers/.test(rule))) {
+          const [names] = await namesBy(when, 'papers');
+          const filter = when.replaceAll('@record.', '');
+          const { body } = await client.post('/api/papers/query', { filter, sort: ['id'] });
+          const found = body.data.map(({ id }: Row) => id);
+          expect({ filter, found }).toEqual({
+            filter,
+            found: names!.map(idOf).toSorted((a, b) => Number(a) - Number(b)),
+          });
+          const measures = { n: { of: 'count', where: filter } };
+          const counted = await client.post('/api/papers/aggregate', { measures });
+          expect({ filter, data: counted.body.data }).toEqual({ filter, data: [{ n: names!.length }] });
+        }
+      });
+
       it('no answer has such a record, or a member that its rule hides', async () => {
         const { body } = await client.get('/api/papers');
         const shown = body.data.map(({ id, name }: { id: number; name?: string }) => [id, name]);

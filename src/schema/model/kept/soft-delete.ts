@@ -3,9 +3,10 @@ import type { Action, Catalog, Policy, RuledAction } from '../../../policy/types
 import type { DocumentPath, Report } from '../../file/issue.ts';
 import type { CollectionShape } from '../../file/shape.ts';
 import { fieldOf } from '../built-in.ts';
-import type { Collection, Field, Schema, SoftDelete } from '../model.ts';
+import type { Collection, Field, Relation, Schema, SoftDelete } from '../model.ts';
 import { deletedTableOf } from '../stored-names.ts';
-import { keptMemberAccess, keptRules } from './lost-references.ts';
+import { withoutForeignKey } from '../unmanaged.ts';
+import { keptMemberAccess } from './kept-rules.ts';
 
 /** The time of the deletion, as deleted records have it. */
 export const DELETED_AT = 'deleted_at';
@@ -62,6 +63,9 @@ export const deletedName = (collection: string): string => `${DELETED_PREFIX}${c
 export const livingName = (name: string): string =>
   name.startsWith(DELETED_PREFIX) ? name.slice(DELETED_PREFIX.length) : name;
 
+const referenceOfDeleted = (relation: Relation): Relation =>
+  relation.kind === 'belongs_to' ? withoutForeignKey(relation) : relation;
+
 /**
  * The collection as policies and filters about its deleted records see it. Their links are gone, and over none `all` and
  * `none` are true, so rules cannot ask of their members.
@@ -74,7 +78,11 @@ function deletedCollectionOf(collection: Collection): Collection {
     name: deletedName(name),
     table: softDelete.table,
     fields: new Map([...fields, [DELETED_AT, DELETED_AT_FIELD]]),
-    relations: new Map([...relations].filter(([, { kind }]) => kind !== 'many_to_many')),
+    relations: new Map(
+      [...relations]
+        .filter(([, { kind }]) => kind !== 'many_to_many')
+        .map(([name, relation]) => [name, referenceOfDeleted(relation)]),
+    ),
     softDelete: undefined,
     feed: undefined,
   };
@@ -105,7 +113,7 @@ export function deletedSchemaOf(schema: Schema, name: string): Schema {
   const { softDelete, memberAccess } = schema.collections.get(name)!;
   const catalog = deletedCatalogOf(schema, name);
   const deleted = catalog.collections.get(deletedName(name))!;
-  const restore = keptRules(softDelete?.restore ?? [], { catalog, collection: deleted.name }, 'list');
+  const restore: readonly Policy[] = softDelete?.restore ?? [];
   const access = { list: restore, read: restore, create: [], update: [], delete: [] };
   const kept = keptMemberAccess(memberAccess, { catalog: schema, collection: name });
   return {

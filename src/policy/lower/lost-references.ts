@@ -1,32 +1,26 @@
 /**
- * Rules over references to records that may be gone: those of rows that are kept, and those that no foreign key ensures.
- * The path of such a reference leads nowhere, as any null step. All other rules rely on foreign keys: a relation of the
+ * Conditions over references to records that may be gone: those that no foreign key ensures, and those of rows that are kept.
+ * The path of such a reference leads nowhere, as any null step. All other conditions rely on foreign keys: a relation of the
  * related record is found by its id alone, and over none, `all` and `none` are true.
  */
-import { memoizedBy } from '../../../memoized.ts';
-import { type CheckedPolicy, compileChecked, type EmitOptions } from '../../../policy/compile.ts';
+import { orderOf } from '../operators.ts';
 import {
-  type Action,
   type Catalog,
   type CatalogField,
   type Checked,
   type CheckedOperand,
   type ColumnOperand,
   keyOf,
-  type Policy,
   type ToManyPath,
   type ToOneStep,
-} from '../../../policy/types.ts';
-import { isOfList } from '../../../policy/visit.ts';
-import type { MemberAccess, Schema } from '../model.ts';
+} from '../types.ts';
+import { isOfList } from '../visit.ts';
 
-export interface KeptRows {
+export interface ReferringRows {
   readonly catalog: Catalog;
-  /** The collection whose rows are kept. */
-  readonly collection: string;
+  /** A collection whose records refer to ones that may be gone by any belongs_to. */
+  readonly kept?: string | undefined;
 }
-/** Left out, the rows are living records. */
-type RuledRows = Pick<KeptRows, 'catalog'> & Partial<KeptRows>;
 /** The steps to a record, which may be gone. */
 type WalkToRecord = Pick<ColumnOperand, 'scope' | 'collection' | 'steps' | 'span'>;
 type ComparedWithAll = Pick<ColumnOperand, 'type'> & { readonly least: string | number };
@@ -38,65 +32,23 @@ const LEAST_IDS = {
   string: { type: 'string', least: '' },
 } as const satisfies Record<string, ComparedWithAll>;
 
-/** A rule for living records. */
-export function compileRule(rule: CheckedPolicy, options?: EmitOptions): Policy {
-  const checked = new SafeRule(rule).of(rule.checked);
-  return { ...compileChecked({ ...rule, checked }, options), checked: rule.checked };
-}
-
-/** The same rules for the rows that are kept. */
-export const keptRules = (rules: readonly Policy[], rows: KeptRows, action: Action): readonly Policy[] =>
-  rules.map((rule) => keptRule(rule, rows, action));
-
-function keptRule(rule: Policy, rows: KeptRows, action: Action): Policy {
-  const checked = new SafeRule(rows).of(rule.checked);
-  const { beforeBody, specialise } = compileChecked({ ...rule, checked, catalog: rows.catalog, action });
-  return { ...rule, beforeBody, specialise };
-}
-
-/** The rules of members that decide who reads them. */
-export const keptMemberAccess = (
-  memberAccess: ReadonlyMap<string, MemberAccess>,
-  rows: KeptRows,
-): ReadonlyMap<string, MemberAccess> =>
-  new Map(
-    [...memberAccess].map(([name, rules]) => {
-      const { read } = rules;
-      return [name, read === undefined ? rules : { ...rules, read: keptRules(read, rows, 'read') }];
-    }),
-  );
-
-/** The schema in which the rules for reading a collection decide about former states of its records. */
-export const formerSchemaOf = memoizedBy((schema: Schema) => {
-  const known = new Map<string, Schema>();
-  return (name: string): Schema => {
-    const former = known.get(name) ?? madeFormer(schema, name);
-    known.set(name, former);
-    return former;
-  };
-});
-
-function madeFormer(schema: Schema, name: string): Schema {
-  const collection = schema.collections.get(name)!;
-  const rows = { catalog: schema, collection: name };
-  const access = { ...collection.access, read: keptRules(collection.access.read, rows, 'read') };
-  const memberAccess = keptMemberAccess(collection.memberAccess, rows);
-  return { ...schema, collections: new Map(schema.collections).set(name, { ...collection, access, memberAccess }) };
-}
+/** The tree in which no reference to a record that may be gone decides alone. */
+export const guardLostReferences = (checked: Checked, rows: ReferringRows): Checked =>
+  new LostReferenceGuard(rows).of(checked);
 
 const isEmptyList = (operand: CheckedOperand): boolean =>
   operand.kind === 'literal' && Array.isArray(operand.value) && operand.value.length === 0;
 
-class SafeRule {
-  readonly #rows: RuledRows;
+class LostReferenceGuard {
+  readonly #rows: ReferringRows;
 
-  constructor(rows: RuledRows) {
+  constructor(rows: ReferringRows) {
     this.#rows = rows;
   }
 
   /**
-   * The tree in which no reference to a record that may be gone decides alone.
-   * @param wanted the value of this part by which the rule can be true
+   * The part of the tree with the guards that it needs.
+   * @param wanted the value of this part by which the condition can be true
    */
   of(checked: Checked, wanted = true): Checked {
     switch (checked.kind) {
@@ -188,7 +140,7 @@ class SafeRule {
   }
 
   #isKept(step: ToOneStep | undefined): boolean {
-    return step?.relation.kind === 'belongs_to' && step.from === this.#rows.collection;
+    return step?.relation.kind === 'belongs_to' && step.from === this.#rows.kept;
   }
 
   /** True for every record, and unknown after a step that leads nowhere. */
@@ -197,7 +149,7 @@ class SafeRule {
     const { span } = walk;
     const { type, least } = LEAST_IDS[this.#keyAfter(walk).kind];
     const right = { kind: 'literal', value: least, type, list: false, span } as const;
-    return { kind: 'compare', op: '>=', left, right, span };
+    return { kind: 'compare', op: orderOf('up', false), left, right, span };
   }
 
   /** The id as a field of the related record, which is read. */
