@@ -5,6 +5,7 @@
 import type { CompareOp, Expr, QuantifierWord, Span } from '../../grammar/syntax.ts';
 import type { Sql, TenantValue } from '../sql.ts';
 import type { Branch, KeyCount, LookUp, RelatedKeys } from './branch.ts';
+import { livingName } from './deleted-names.ts';
 import type { IdType, KeyKind, ScalarType, ValueType } from './scalar-types.ts';
 
 export type { IdType, KeyKind, ScalarType, ValueType };
@@ -78,10 +79,11 @@ export const keyOf = ({ key = UUID_KEY }: Pick<CatalogCollection, 'key'>): Catal
 interface KeyedCollections {
   readonly collections: ReadonlyMap<string, Pick<CatalogCollection, 'key'>>;
 }
-/** The type of the ids of a collection. */
+/** The type of the ids of a collection. Deleted records have the ids that they had before. */
 export function idOf({ collections }: KeyedCollections, name: string): IdType {
   const key = collections.get(name)?.key;
-  return key === undefined || key.kind === 'uuid' ? { id: name } : { id: name, key: key.kind };
+  const id = livingName(name);
+  return key === undefined || key.kind === 'uuid' ? { id } : { id, key: key.kind };
 }
 /** `reference`: every machine has all rows. `by`: each has those of some tenants; `column` holds the tenant's id. */
 type CatalogTenantLayout = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
@@ -117,6 +119,8 @@ export interface CatalogField {
   /** A decimal: its digits, and those after the point. */
   readonly precision?: number;
   readonly scale?: number;
+  /** Stored rows can have values that no request can write, before and after all others: the table is another owner's. */
+  readonly mayExceedType?: true;
 }
 /** A part of the values of a json field. */
 export interface JsonPart {

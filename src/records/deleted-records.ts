@@ -4,11 +4,12 @@
  */
 import type { Database, Transaction } from '../database/contract.ts';
 import { memoizedBy } from '../memoized.ts';
+import { deletedName } from '../policy/deleted-names.ts';
 import type { ErrorDetail } from '../problem.ts';
 import { invalid, notFound } from '../refusal.ts';
 import { FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import { linksOf } from '../schema/model/kept/link-sides.ts';
-import { deletedName, deletedSchemaOf } from '../schema/model/kept/soft-delete.ts';
+import { deletedSchemaOf } from '../schema/model/kept/soft-delete.ts';
 import type { BelongsTo, Collection, Field, Relation, Schema } from '../schema/model/model.ts';
 import { LINKS_COLUMN, VERSION_COLUMN } from '../schema/model/stored-names.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../sql.ts';

@@ -1,6 +1,6 @@
 import type { World } from '../policy/analyse/solve/world.ts';
+import { livingName } from '../policy/deleted-names.ts';
 import type { Row } from '../policy/types.ts';
-import { livingName } from '../schema/model/kept/soft-delete.ts';
 
 /** The world as documents and tests name it: a deleted record is a row of its collection. */
 export function livingWorld(world: World): World {

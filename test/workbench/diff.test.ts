@@ -14,7 +14,7 @@ import { compilePolicy } from '../../src/policy/compile.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
-import { ReplayDisagreement } from '../../src/workbench/decided-by-sql.ts';
+import { type Ask, ReplayDisagreement } from '../../src/workbench/decided-by-sql.ts';
 import { compareSchemas, type SchemaDifference } from '../../src/workbench/diff/compare-schemas.ts';
 import { diffDocument, diffLines, diffMarkdown, failsOn } from '../../src/workbench/diff/diff-document.ts';
 import { smallestWorld } from '../../src/workbench/smallest-world.ts';
@@ -261,6 +261,25 @@ collections:
         ]);
       }
     }
+  });
+
+  it('compares rules over references to records that are gone', async () => {
+    const ofOwner = (list: string): Schema =>
+      parseSchema(`
+collections:
+  customers: { managed: false, id: { type: int }, timestamps: none }
+  orders:
+    managed: false
+    id: { type: int }
+    timestamps: none
+    relations: { customer: { kind: belongs_to, collection: customers } }
+    access: { list: '${list}' }
+`).schema!;
+    const [present, there] = ['@record.customer is not null', '@record.customer.id is not null'].map(ofOwner);
+    const ask: Ask = async (statement) => (await db.rows(statement)) as never;
+    const difference = await compareSchemas(there!, present!, { budget: 10_000, ask });
+    expect(verdicts(difference)).toEqual({ 'orders list': 'wider' });
+    expect(difference.changes.find(({ wider }) => wider !== undefined)!.wider!.world.rows.get('customers')).toEqual([]);
   });
 
   it('compares the rules for `restore`, over deleted records', async () => {

@@ -148,6 +148,62 @@ const OF_STORED_RECORDS: readonly (readonly [verdict: string, statement: string,
   ),
 ];
 
+const UNMANAGED = `
+  customers:
+    managed: false
+    id: { type: int }
+    timestamps: none
+    relations: { orders: { kind: has_many, collection: orders, via: customer } }
+  orders:
+    managed: false
+    id: { type: int }
+    timestamps: none
+    fields: { at: datetime, f: float, n: int }
+    relations: { customer: { kind: belongs_to, collection: customers }, above: { kind: belongs_to, collection: orders } }
+    access: { read: true, create: true }`;
+const DELETED = `
+  rooms: { fields: { name: string }, relations: { bookings: { kind: has_many, collection: bookings, via: room } } }
+  bookings:
+    soft_delete: true
+    fields: { slot: int }
+    relations:
+      room: { kind: belongs_to, collection: rooms, required: true }
+      after: { kind: belongs_to, collection: bookings }
+      next: { kind: has_many, collection: bookings, via: after }
+    access: { restore: 'none(@record.room.bookings as b, b.id != @record.id and b.slot = @record.slot)' }`;
+
+const NO_FOREIGN_KEYS: typeof OF_STORED_RECORDS = [
+  ...(
+    [
+      ['refuted', 'read orders where @record.customer is not null and @record.customer.id is null'],
+      ['proven', 'read orders where @record.customer is null and @record.customer.id is not null'],
+      ['proven', 'read orders where @record.customer.id != @record.customer'],
+      ['proven', 'create orders where @record.customer is not null and @record.customer.id is null'],
+      ['refuted', 'read orders where count(@record.customer.orders) >= 1'],
+      ['proven', 'read orders where count(@record.customer.orders) < 0'],
+      ['refuted', 'read orders where none(ancestors(@record.above by above) as o, o.n = 1)'],
+      ['unknown', 'read orders where @record.at > "9999-12-31T23:59:59.999999Z"'],
+      ['unknown', 'read orders where @record.f > 1.7976931348623157e308'],
+      ['unknown', 'read orders where @record.n > 9007199254740991'],
+      ['unknown', 'read orders where @record.n >= 9007199254740991 and @record.n != 9007199254740991'],
+      ['proven', 'read orders where @record.n > 1 and @record.n < 2'],
+      ['refuted', 'read orders where @record.n > 9007199254740990'],
+    ] as const
+  ).map(([verdict, asked]) => [verdict, `anyone can ${asked}`, UNMANAGED] as const),
+  ...(
+    [
+      ['refuted', '@record.after is not null and @record.after.id is null'],
+      ['refuted', '@record.after.slot = 3'],
+      ['proven', '@record.room.id is null'],
+      ['proven', '@record.room is null'],
+      ['proven', 'count(@record.next) > 0'],
+      ['refuted', 'any(@record.room.bookings as b, b.slot != @record.slot)'],
+      // A living record can have the id of the deleted one.
+      ['unknown', 'any(@record.room.bookings as b, b.slot = @record.slot)'],
+    ] as const
+  ).map(([verdict, where]) => [verdict, `anyone can restore bookings where ${where}`, DELETED] as const),
+];
+
 const statementsOf = (prove: readonly string[]) => {
   const { schema, issues } = parseSchema(schemaWith(prove));
   if (schema === undefined) throw new Error(JSON.stringify(issues, null, 1));
@@ -185,7 +241,7 @@ describe('statements', () => {
     expect([...results[6]!.counterexample!.rows.keys()]).toContain('memberships');
   });
 
-  it.each(OF_STORED_RECORDS)(
+  it.each([...OF_STORED_RECORDS, ...NO_FOREIGN_KEYS])(
     'decides over records that tables can hold (%s): never %s',
     async (verdict, text, more) => {
       const { schema, issues } = parseSchema(

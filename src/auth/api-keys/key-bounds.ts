@@ -1,8 +1,8 @@
 /** Bounds of an API key: the actions, addresses and pages that it may be used for, beyond the limits of its roles. */
 
+import { livingName } from '../../policy/deleted-names.ts';
 import { isInNetwork, type Network, parseAddress, parseNetwork } from '../../policy/request/networks.ts';
 import type { Action } from '../../policy/types.ts';
-import { livingName } from '../../schema/model/kept/soft-delete.ts';
 
 /** Every collection. */
 export const EVERY = '*';

@@ -98,9 +98,9 @@ function comesFirst(a: CheckedOperand, b: CheckedOperand): boolean {
   return x === y ? canonicalKey(a) < canonicalKey(b) : x < y;
 }
 
-/** `@record.team.id` is `@record.team`: a foreign key leads to a record. */
+/** `@record.team.id` is `@record.team`, if a foreign key leads to a record. */
 function withoutId(operand: ColumnOperand): ColumnOperand {
   const last = operand.steps.at(-1);
-  if (operand.column.kind !== 'id' || last?.relation.kind !== 'belongs_to') return operand;
+  if (operand.column.kind !== 'id' || last?.relation.kind !== 'belongs_to' || last.relation.mayBeLost) return operand;
   return { ...operand, steps: operand.steps.slice(0, -1), column: { kind: 'belongs_to', relation: last.relation } };
 }

@@ -3,8 +3,8 @@
  * version deletes the record. Tables that are divided by tenant have no such trigger.
  */
 import type { Queryable } from '../../database/contract.ts';
+import { deletedName } from '../../policy/deleted-names.ts';
 import { linkSideName, linksOf } from '../../schema/model/kept/link-sides.ts';
-import { deletedName } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { LINKS_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, param, raw, regclassOf, sql, tableIdent, text } from '../../sql.ts';

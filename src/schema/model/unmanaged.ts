@@ -88,6 +88,7 @@ export const withoutForeignKey = (relation: BelongsTo): BelongsTo =>
 const ownersField = (field: Field): Field => ({
   ...field,
   required: false,
+  mayExceedType: true,
   ...(isText(field.type) && field.enum !== undefined && { readAs: '::text' }),
   ...readingOf(field),
 });

@@ -1,12 +1,12 @@
 /** Every place of a schema file that names a field or relation: declarations, policies, and other keys. */
 import { withoutConditionCalls } from '../../policy/analyse/expanded-calls.ts';
 import { examineOnce } from '../../policy/check/checker.ts';
+import { livingName } from '../../policy/deleted-names.ts';
 import type { Catalog, Checked, ColumnOperand, Row, RowScope, ToManyPath, ToOneStep } from '../../policy/types.ts';
 import { operandsOf, partsOf } from '../../policy/visit.ts';
 import { isObject } from '../../records/write/input.ts';
 import type { DocumentPath, Region } from '../../schema/file/issue.ts';
 import { valueAt } from '../../schema/file/validate.ts';
-import { livingName } from '../../schema/model/kept/soft-delete.ts';
 import { placesInStatement } from '../../schema/rules/prove-statements.ts';
 import type { PolicyText, SchemaText } from './schema-text.ts';
 

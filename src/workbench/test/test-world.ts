@@ -1,10 +1,10 @@
 /** The rows of a test file in memory, for predicates. Runs without Node. */
 import { GUEST, GUEST_ROW } from '../../policy/check/guests.ts';
+import { livingName } from '../../policy/deleted-names.ts';
 import type { Related, Row } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { recordKeyIn } from '../../records/record-key.ts';
 import { rolesOfSession } from '../../schema/model/effective-roles.ts';
-import { livingName } from '../../schema/model/kept/soft-delete.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import type { PolicyTests } from './read-tests.ts';
 

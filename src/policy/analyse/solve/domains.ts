@@ -39,6 +39,8 @@ export interface Range {
   readonly isWhole: boolean;
   /** Rungs between neighbours. */
   readonly step: bigint;
+  /** Values before the first of the type, and after the last, are in a range without that end. */
+  readonly isOpenEnded?: boolean;
 }
 
 const MICROS = 1_000_000n;
@@ -178,10 +180,15 @@ function madeDomain(type: ValueType, kind: ScalarKind): Domain | undefined {
   return ladder && { kind: 'ladder', type, ladder, compare };
 }
 
+/** Values that are not of the type can be in the range. */
+export const hasOtherValues = ({ isOpenEnded, low, high }: Range): boolean =>
+  isOpenEnded === true && (low === undefined || high === undefined);
+
 /** True if no value is within the range. Never true otherwise. */
 export function isEmptyRange(domain: Domain, range: Range): boolean {
   const { low, high } = range;
   if (low === undefined && high === undefined) return false;
+  if (hasOtherValues(range)) return false;
   if (domain.kind !== 'text') return domain.kind !== 'id' && valuesWithin(domain, range, 1).length === 0;
   if (low === undefined || high === undefined) return false;
   const order = domain.compare(low.value, high.value);

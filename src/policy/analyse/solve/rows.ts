@@ -313,7 +313,7 @@ export class Rows implements RowTheory {
 
   #reference(row: RowVariable, relation: CatalogBelongsTo): Term {
     const term = this.value(this.idType(relation.collection), true)!;
-    term.isReference = true;
+    term.isReference = relation.mayBeLost !== true;
     this.trail.put(row.columns, relation.name, term);
     if (relation.required) term.isPresent = true;
     // The column has the value, which is the only trace of the record.
@@ -502,5 +502,6 @@ const greatestDecimal = (digits: bigint, scale: number): string => plainNumeral(
 function boundTerm(term: Term, field: CatalogField): void {
   Object.assign(term, boundsOf(field));
   if (field.enum !== undefined) term.allowed = field.enum;
+  if (field.mayExceedType) term.isOpenEnded = true;
   if (field.scale !== undefined) term.step = 10n ** BigInt(DECIMAL_PLACES - field.scale);
 }

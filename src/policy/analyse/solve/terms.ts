@@ -3,7 +3,7 @@
  * parts of texts. A contradiction is found here or not at all, but is never wrong.
  */
 import { lengthInCodePoints, type Scalar } from '../../values.ts';
-import { type DomainBound, isEmptyRange, isInRange, valuesWithin } from './domains.ts';
+import { type DomainBound, hasOtherValues, isEmptyRange, isInRange, valuesWithin } from './domains.ts';
 import { contradictParts, implies, meetsPart } from './text-parts.ts';
 import type { Trail } from './trail.ts';
 import { BLANK, type LengthLimits, rootOf, type StoredRow, Term, type TextPart } from './variables.ts';
@@ -101,6 +101,7 @@ export class Terms {
       tighter(a.high, b.high, (x, y) => a.domain.compare(y, x)),
     );
     set('isWhole', a.isWhole || b.isWhole);
+    set('isOpenEnded', a.isOpenEnded && b.isOpenEnded);
     set('step', a.step > b.step ? a.step : b.step);
     if (b.excluded.length > 0) set('excluded', [...a.excluded, ...b.excluded]);
     if (b.different.length > 0) set('different', [...a.different, ...b.different]);
@@ -308,7 +309,7 @@ const lacksItself = (root: Term): boolean =>
 /** The one value of a range that has one. */
 function singleOf(root: Term): Scalar | undefined {
   const { low, high, domain } = root;
-  if (low === undefined && high === undefined) return undefined;
+  if ((low === undefined && high === undefined) || hasOtherValues(root)) return undefined;
   if (domain.kind === 'text') return low?.value === high?.value ? low?.value : undefined;
   const [only, ...others] = valuesWithin(domain, root, 2);
   return others.length === 0 ? only : undefined;

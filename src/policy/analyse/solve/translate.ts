@@ -3,13 +3,16 @@
  * opposite of each. With them no negation and no third value is left.
  */
 
+import { livingName } from '../../deleted-names.ts';
 import { elementOf } from '../../scalar-types.ts';
 import {
   type AncestorRelation,
+  type CatalogBelongsTo,
   type Checked,
   type CheckedQuantified,
   type ColumnOperand,
   type CountOperand,
+  type HasOne,
   type Member,
   MOST_ANCESTORS,
   type RequestOperand,
@@ -34,7 +37,7 @@ import {
   type Walk,
 } from './questions.ts';
 import { elementsOf, type Rows } from './rows.ts';
-import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term } from './variables.ts';
+import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term, WrittenVariables } from './variables.ts';
 
 type Meets = (row: StoredRow) => Formula;
 
@@ -121,11 +124,43 @@ export class Translation implements Paths {
     if (id === undefined) return CUT;
     const found = later(() => {
       const row = this.rows.rowOf(id);
-      if (!isRead || row.isStored === true) return then(row);
-      const isStored = all([atom(() => this.rows.mustBeStored(row)), later(() => then(row))]);
-      return absent === NO ? isStored : someOf([isStored, all([atom(() => this.rows.mustNotBeStored(row)), absent])]);
+      return isRead ? this.#ifStored(row, { then, absent }) : then(row);
     });
     return this.ifPresent(id, found, absent);
+  }
+
+  #ifStored(row: StoredRow, { then, absent }: Pick<Walk, 'then' | 'absent'>): Formula {
+    if (row.isStored === true) return then(row);
+    const isStored = all([atom(() => this.rows.mustBeStored(row)), later(() => then(row))]);
+    return absent === NO ? isStored : someOf([isStored, all([atom(() => this.rows.mustNotBeStored(row)), absent])]);
+  }
+
+  /** The record that a row refers to; `absent` also where it is gone. */
+  #referred(from: RowVariable, relation: CatalogBelongsTo | HasOne, { then, absent }: Pick<Walk, 'then' | 'absent'>) {
+    const term = this.rows.column(from, relation.name)!;
+    const found = (isThere: (row: StoredRow) => Formula): Formula =>
+      this.ifPresent(
+        term,
+        later(() => isThere(this.rows.rowOf(term))),
+        absent,
+      );
+    if (relation.kind === 'has_one') return this.#isDeleted(from) ? this.#ofDeleted(relation, absent) : found(then);
+    if (relation.mayBeLost !== true) return found(then);
+    // A write sets no reference to a record that does not exist, and may leave one that is gone.
+    const isWritten = from instanceof WrittenVariables;
+    const isNew = isWritten && this.asked.standing.action === 'create';
+    const gone = isNew ? NO : isWritten && absent !== NO ? CUT : absent;
+    return found((row) => this.#ifStored(row, { then, absent: gone }));
+  }
+
+  #isDeleted({ collection }: RowVariable): boolean {
+    return livingName(collection) !== collection;
+  }
+
+  /** Records refer to a deleted one only where no foreign key ensures their reference. */
+  #ofDeleted({ collection, via }: Pick<HasOne, 'collection' | 'via'>, none: Formula): Formula {
+    const reference = this.rows.catalog.collections.get(collection)!.relations.get(via) as CatalogBelongsTo;
+    return reference.mayBeLost === true ? CUT : none;
   }
 
   ifPresent(term: Term, present: Formula, absent: Formula): Formula {
@@ -143,16 +178,16 @@ export class Translation implements Paths {
   #step(row: RowVariable, steps: readonly ToOneStep[], walk: Walk): Formula {
     const [first, ...rest] = steps;
     if (first === undefined) return walk.then(row);
-    const term = this.rows.column(row, first.relation.name)!;
-    const next = later(() => this.#step(this.rows.rowOf(term), rest, walk));
-    return this.ifPresent(term, next, walk.absent);
+    const { absent } = walk;
+    return this.#referred(row, first.relation, { then: (next) => this.#step(next, rest, walk), absent });
   }
 
   /** The term of a column, whether or not it is present. */
   column(operand: ColumnOperand, names: Names, walk: TermWalk): Formula {
     const name = operand.column.kind === 'id' ? 'id' : memberName(operand.column);
     const then = (row: RowVariable): Formula => {
-      const term = this.rows.column(row, name);
+      // A living record can have the id of a deleted one.
+      const term = name === 'id' && this.#isDeleted(row) ? undefined : this.rows.column(row, name);
       return term === undefined ? walk.opaque() : walk.then(term);
     };
     return this.walk(operand, names, { then, absent: walk.absent, isRead: name !== 'id' });
@@ -216,7 +251,9 @@ export class Translation implements Paths {
       return atom(() => this.rows.addElement(list, row));
     }
     if (relation.kind === 'many_to_many') return this.rows.isLinked(relation, owner, row);
-    const via = this.rows.column(row, (relation as { readonly via: string }).via)!;
+    const referring = relation as Exclude<typeof relation, AncestorRelation>;
+    if (this.#isDeleted(owner)) return this.#ofDeleted(referring, NO);
+    const via = this.rows.column(row, referring.via)!;
     return atom(() => this.rows.mustBeStored(row) && this.#refersTo(via, owner));
   }
 
@@ -252,7 +289,7 @@ export class Translation implements Paths {
     const { via } = path.relation as AncestorRelation;
     // Behind the last ancestor that counts, a test of any or all of them is unknown. All can also hold on a chain that closes.
     const beyond = isSome ? NO : question.isOpposite ? YES : CUT;
-    const climb = { via: via.name, meets, isSome, beyond };
+    const climb = { via, meets, isSome, beyond };
     const parts = this.#climb(start, climb, []);
     return isSome === question.isOpposite ? this.withinChain({ path, owner: start }, parts, question) : parts;
   }
@@ -270,11 +307,14 @@ export class Translation implements Paths {
     const root = rowRoot(row) as StoredRow;
     if (met.includes(root)) return constantly(!isSome);
     if (met.length >= MOST_ANCESTORS) return beyond;
-    const above = this.rows.column(root, via)!;
-    const next = later(() => this.#climb(this.rows.rowOf(above), climb, [...met, root]));
+    const above = this.rows.column(root, via.name)!;
+    const climbed = (next: StoredRow): Formula => later(() => this.#climb(next, climb, [...met, root]));
     // All that go on is given up in the end, so that two ways to close are enough: at the last record, and at the first.
-    const closed = (): Formula => this.#closed(above, [root, ...met.slice(0, 1)], next);
-    const rest = this.ifPresent(above, isSome ? next : later(closed), constantly(!isSome));
+    const closed = (next: StoredRow): Formula => this.#closed(above, [root, ...met.slice(0, 1)], climbed(next));
+    const rest = this.#referred(root, via, {
+      then: (next) => (isSome ? climbed : closed)(next as StoredRow),
+      absent: constantly(!isSome),
+    });
     return isSome ? someOf([meets(root), rest]) : all([meets(root), rest]);
   }
 
@@ -303,8 +343,8 @@ export class Translation implements Paths {
   }
 
   #countedChain({ path, owner }: ElementsQuestion, meets: (question: Proposition) => Meets): CountedQuestion {
-    const { name } = (path.relation as AncestorRelation).via;
-    const climb = { via: name, isTrue: meets(IS_TRUE), isNotTrue: meets(IS_NOT_TRUE) };
+    const { via } = path.relation as AncestorRelation;
+    const climb = { via, isTrue: meets(IS_TRUE), isNotTrue: meets(IS_NOT_TRUE) };
     const start = owner as StoredRow;
     return {
       atLeast: (least) => this.#chainOf(start, climb, { least, met: [] }),
@@ -316,21 +356,15 @@ export class Translation implements Paths {
     const root = rowRoot(row);
     if (least <= 0) return YES;
     if (met.includes(root) || least > MOST_ANCESTORS - met.length) return NO;
-    const above = this.rows.column(root, climb.via)!;
     const path = [...met, root];
-    const climbed = (left: number): Formula => {
-      const next = this.rows.rowOf(above);
+    const climbed = (next: StoredRow, left: number): Formula => {
       const isNew = atom(() => path.every((row) => this.rows.separate(next, row)));
       return all([isNew, later(() => this.#chainOf(next, climb, { least: left, met: path }))]);
     };
     const next = (left: number): Formula =>
       left <= 0
         ? YES
-        : this.ifPresent(
-            above,
-            later(() => climbed(left)),
-            NO,
-          );
+        : this.#referred(root, climb.via, { then: (above) => climbed(above as StoredRow, left), absent: NO });
     return someOf([all([climb.isTrue(root), next(least - 1)]), next(least)]);
   }
 
@@ -338,13 +372,15 @@ export class Translation implements Paths {
     const root = rowRoot(row);
     if (most <= 0) return NO;
     if (met.includes(root) || most > MOST_ANCESTORS - met.length) return YES;
-    const above = this.rows.column(root, climb.via)!;
+    const above = this.rows.column(root, climb.via.name)!;
     const next = (left: number): Formula => {
       if (left <= 0) return NO;
       const path = [...met, root];
-      const climbed = later(() => this.#shortChainOf(this.rows.rowOf(above), climb, { least: left, met: path }));
+      const climbed = (next: StoredRow): Formula =>
+        later(() => this.#shortChainOf(next, climb, { least: left, met: path }));
       // INVARIANT: each way to close is a branch. A row that may be one of the path counts as a further one.
-      return this.ifPresent(above, this.#closed(above, path, climbed), YES);
+      const then = (next: RowVariable): Formula => this.#closed(above, path, climbed(next as StoredRow));
+      return this.#referred(root, climb.via, { then, absent: YES });
     };
     return someOf([all([climb.isNotTrue(root), next(most)]), next(most - 1)]);
   }
@@ -453,7 +489,7 @@ interface Climb {
   readonly isSome: boolean;
 }
 interface CountedClimb {
-  readonly via: string;
+  readonly via: CatalogBelongsTo;
   readonly isTrue: Meets;
   readonly isNotTrue: Meets;
 }
@@ -463,7 +499,7 @@ interface Climbed {
 }
 interface Climbing {
   readonly beyond: Formula;
-  readonly via: string;
+  readonly via: CatalogBelongsTo;
   readonly meets: Meets;
   readonly isSome: boolean;
 }

@@ -40,6 +40,8 @@ export class Term implements Range {
   low: DomainBound | undefined;
   high: DomainBound | undefined;
   isWhole = false;
+  /** It can have values before the first of its type, and after the last. */
+  isOpenEnded = false;
   step = 1n;
   excluded: readonly Scalar[] = [];
   different: readonly Term[] = [];

@@ -3,7 +3,14 @@
 import { GUEST, GUEST_ROW } from '../../check/guests.ts';
 import { elementOf, isTo, scalarOf } from '../../scalar-types.ts';
 import { listElements, listText } from '../../scalars/list-values.ts';
-import { type CatalogCollection, type CatalogField, ELEMENT_VALUE, type Row, STAMPS } from '../../types.ts';
+import {
+  belongsTosOf,
+  type CatalogCollection,
+  type CatalogField,
+  ELEMENT_VALUE,
+  type Row,
+  STAMPS,
+} from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
 import type { Asked, ListVariable, QueryView } from './asked-request.ts';
 import { type Assigned, giveIds, termsOfRow, valuesOf } from './build.ts';
@@ -23,10 +30,25 @@ export function worldOf(rows: Rows, asked: Asked): World | undefined {
   const searched = new Set(rows.all);
   const terms = allTerms(rows, asked);
   for (const term of terms) if (term.collection !== undefined && rootOf(term).isPresent === true) rows.rowOf(term);
+  keepReferences(rows, written);
   if (!giveIds(rows, written, terms)) return undefined;
   const values = valuesOf(terms, rows.terms);
   if (values === undefined) return undefined;
   return new WorldBuilder(rows, asked, { values, searched }).world();
+}
+
+/** A record that nothing requires to be gone exists. */
+function keepReferences(rows: Rows, written: WrittenVariables | undefined): void {
+  for (const row of [...rows.all, ...(written === undefined ? [] : [written])]) {
+    // The elements of lists are of no collection.
+    const collection = rows.catalog.collections.get(row.collection);
+    for (const { name, mayBeLost } of collection === undefined ? [] : belongsTosOf(collection)) {
+      const term = rowRoot(row).columns.get(name);
+      if (mayBeLost !== true || term === undefined || rootOf(term).isPresent !== true) continue;
+      const referred = rows.rowOf(term);
+      if (referred.isStored === undefined) rows.mustBeStored(referred);
+    }
+  }
 }
 
 function allTerms(rows: Rows, asked: Asked): readonly Term[] {

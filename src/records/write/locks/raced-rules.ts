@@ -4,9 +4,9 @@
  * in turn. A rule for creating that only needs some record to exist takes no turn: no create can falsify it.
  */
 import { memoizedBy } from '../../../memoized.ts';
+import { livingName } from '../../../policy/deleted-names.ts';
 import type { Checked, CheckedOperand, ToManyPath } from '../../../policy/types.ts';
 import { allOperandsOf, operandsOf, ownMemberOf, partsOf } from '../../../policy/visit.ts';
-import { livingName } from '../../../schema/model/kept/soft-delete.ts';
 import type { BelongsTo, Collection, Relation, Schema } from '../../../schema/model/model.ts';
 import { mutualReads, type ReferringRelation, writeRulesOf } from './mutual-rules.ts';
 

@@ -1,4 +1,5 @@
 /** `soft_delete: true`: a table beside that of a collection keeps its deleted records, as they were. */
+import { deletedName } from '../../../policy/deleted-names.ts';
 import type { Action, Catalog, Policy, RuledAction } from '../../../policy/types.ts';
 import type { DocumentPath, Report } from '../../file/issue.ts';
 import type { CollectionShape } from '../../file/shape.ts';
@@ -55,13 +56,6 @@ export const rulesOfAction = (
   { access, softDelete }: Pick<Collection, 'access' | 'softDelete'>,
   action: RuledAction,
 ): readonly Policy[] => (action === 'restore' ? (softDelete?.restore ?? []) : access[action]);
-
-const DELETED_PREFIX = 'deleted ';
-/** The name of the deleted records of a collection. No collection of a schema has such a name. */
-export const deletedName = (collection: string): string => `${DELETED_PREFIX}${collection}`;
-/** The collection of living or deleted records. */
-export const livingName = (name: string): string =>
-  name.startsWith(DELETED_PREFIX) ? name.slice(DELETED_PREFIX.length) : name;
 
 const referenceOfDeleted = (relation: Relation): Relation =>
   relation.kind === 'belongs_to' ? withoutForeignKey(relation) : relation;
