@@ -54,6 +54,27 @@ describe.each(KINDS)('S11 on %s', (kind) => {
     expect(kept).toContain(shape(39, 0).text);
   });
 
+  it('a connection keeps fewer long texts', async () => {
+    const db = await open(kind);
+    const padded = (i: number, units: number): Sql =>
+      sql`SELECT ${param('int8', 1)} + ${raw(`${i} /* ${'x'.repeat(units)} */`)}`;
+    const twice = async (statements: readonly Sql[]): Promise<readonly string[]> => {
+      for (let round = 0; round < 2; round++) await onOne(db, statements);
+      return db.transaction(prepared);
+    };
+    const long = Array.from({ length: 6 }, (_, i) => padded(i, 30_000));
+    const two = await twice(long);
+    expect(two).toContain(long.at(-1)!.text);
+    expect(two.length).toBeLessThanOrEqual(2);
+    const longest = padded(6, 100_000);
+    expect(await twice([longest])).not.toContain(long.at(-1)!.text);
+    // BEGIN, COMMIT and the look at them are prepared, too.
+    const short = Array.from({ length: MOST - 4 }, (_, i) => shape(i, 1_000));
+    const kept = await twice(short);
+    expect(kept).toEqual(expect.arrayContaining(short.map(({ text }) => text)));
+    expect(kept.length).toBeLessThanOrEqual(MOST);
+  });
+
   it('a connection names new statements after any number of shapes', async () => {
     const db = await open(kind);
     const shapes = Array.from({ length: 1_050 }, (_, i) => shape(i, 0));

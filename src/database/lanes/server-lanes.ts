@@ -22,7 +22,7 @@ export interface LaneSizes {
   readonly poolSize?: number;
   readonly pipelines?: number;
   readonly slowReads?: number;
-  /** How many prepared statements a connection keeps (default 256). */
+  /** How many prepared statements of short texts a connection keeps (default 256). */
   readonly preparedStatements?: number;
 }
 

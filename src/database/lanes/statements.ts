@@ -6,13 +6,12 @@ import type { ReadOptions } from '../contract.ts';
 import { type AnyClient, type BatchStatement, type Outcome, StatementBatch, TogetherError } from '../pg-internals.ts';
 import { isStalePlan } from '../to-store-error.ts';
 
-/** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
+/** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there, and more where its text is long. */
 const MOST_PREPARED = 256;
+/** UTF-16 units for which a text counts once more. */
+const COUNTED_TEXT = 8_192;
 
-/**
- * Executions after which PostgreSQL may keep one plan for all values of a prepared statement (its documentation of
- * PREPARE).
- */
+/** Executions after which PostgreSQL may keep one plan for all values of a statement (its documentation of PREPARE). */
 const PLANNED_TIMES = 5;
 
 /** Milliseconds up to which an answer counts as quick. */
@@ -87,7 +86,7 @@ export class Statements {
     const state = this.#stateOf(client);
     const named = statements.map((statement): BatchStatement => {
       const name = this.#mostPrepared === 0 ? undefined : this.history.nameOf(statement.text);
-      const closed = name === undefined ? [] : state.use(name, statement.isPlannedAnew, this.#mostPrepared);
+      const closed = name === undefined ? [] : state.use(name, statement, this.#mostPrepared);
       return { statement, name, closed };
     });
     try {
@@ -115,11 +114,8 @@ export class Statements {
   }
 
   #stateOf(client: AnyClient): ConnectionState {
-    let state = this.#states.get(client);
-    if (state === undefined) {
-      state = new ConnectionState();
-      this.#states.set(client, state);
-    }
+    const state = this.#states.get(client) ?? new ConnectionState();
+    this.#states.set(client, state);
     return state;
   }
 }
@@ -223,29 +219,32 @@ const sqlHash = (text: string): string => `b${createHash('sha256').update(text).
 /** The plan of one connection, and the statements that are prepared on it. */
 class ConnectionState {
   plan: Plan;
-  /** Uses by the name, the oldest first; 0: an error has left unknown whether it is prepared. */
-  readonly #uses = new Map<string, number>();
+  /** Statements by their names, the oldest first. `uses`: 0 after an error that has left unknown whether it is prepared. */
+  readonly #prepared = new Map<string, { uses: number; readonly count: number }>();
 
   /**
    * Returns undefined if the name is prepared; else the names to close before the caller prepares it, itself among
    * them: closing an unknown name is not an error. Unlike DEALLOCATE, the message Close works in a failed transaction
    * too. A statement that `isPlannedAnew` is prepared again every few executions.
    */
-  use(name: string, isPlannedAnew: boolean, most: number): readonly string[] | undefined {
-    const uses = this.#uses.get(name) ?? 0;
-    const isPrepared = uses > 0 && !(isPlannedAnew && uses >= PLANNED_TIMES);
-    if (isPrepared) {
-      this.#uses.set(name, uses + 1);
+  use(name: string, { text, isPlannedAnew }: Sql, most: number): readonly string[] | undefined {
+    const known = this.#prepared.get(name);
+    if (known !== undefined && known.uses > 0 && !(isPlannedAnew && known.uses >= PLANNED_TIMES)) {
+      known.uses++;
       return undefined;
     }
-    this.#uses.delete(name);
-    this.#uses.set(name, 1);
-    const surplus = [...this.#uses.keys()].slice(0, Math.max(0, this.#uses.size - most));
-    for (const each of surplus) this.#uses.delete(each);
-    return [name, ...surplus];
+    this.#prepared.delete(name);
+    this.#prepared.set(name, { uses: 1, count: 1 + Math.floor(text.length / COUNTED_TEXT) });
+    const closed = [name];
+    let total = 0;
+    for (const [each, { count }] of [...this.#prepared].reverse()) {
+      total += count;
+      if (total > most && each !== name && this.#prepared.delete(each)) closed.push(each);
+    }
+    return closed;
   }
 
   forget(name: string): void {
-    this.#uses.set(name, 0);
+    Object.assign(this.#prepared.get(name) ?? {}, { uses: 0 });
   }
 }
