@@ -433,6 +433,13 @@ describeOnBoth(
       expect(await several({ a: { collection: 'notes' }, b: { collection: 'drafts' } })).toEqual([403, 'forbidden']);
       expect(await several({ a: { collection: 'teams' } })).toEqual([404, 'not_found']);
       expect(await several({ 'a b': { collection: 'notes' } })).toEqual([422, 'validation_failed']);
+      const filter = `title = "${'x'.repeat(4_000)}"`;
+      const long = Object.fromEntries(['a', 'b', 'c'].map((name) => [name, { collection: 'notes', filter }]));
+      expect(outcomeOf(await ann.client.post('/api/changes', { feeds: long }))).toEqual([
+        400,
+        'filter_invalid',
+        '/feeds/c/filter policy_too_long',
+      ]);
       for (const [body, ...expected] of [
         [[], ' not_an_object'],
         [{}, '/feeds required'],

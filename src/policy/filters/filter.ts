@@ -54,6 +54,7 @@ import { paramNeedleIssues, statedNeedleIssues } from './needles.ts';
 
 /** A filter has one place for each. */
 export const MAX_PARAMS = LIMITS.comparisons;
+export const MAX_FILTER_BYTES = LIMITS.bytes;
 
 export interface FilterPlace {
   readonly catalog: Catalog;

@@ -69,15 +69,16 @@ interface FeedBody {
   /** The keys that the body may have besides those of a feed. */
   readonly more?: readonly string[];
   readonly path?: readonly string[];
+  /** The errors of all feeds of the body; their filters are of limited length together. */
+  readonly errors?: QueryErrors;
 }
 
 /** Throws `filter_invalid`, `filter_required`, `validation_failed`. */
 export function describedFeed(
-  { given, more = [], path = [] }: FeedBody,
+  { given, more = [], path = [], errors = new QueryErrors() }: FeedBody,
   schema: Schema,
   collection: Collection,
 ): AskedFeed {
-  const errors = new QueryErrors();
   const isBody = isObject(given);
   if (!isBody) errors.add(path, 'not_an_object', 'expected an object');
   const body = isBody ? given : {};

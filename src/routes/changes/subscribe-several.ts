@@ -4,7 +4,9 @@ import type { App } from '../../http/app.ts';
 import { admitOf } from '../../http/gate.ts';
 import { addError, type ErrorDetail, echo, Problem, pointerPart } from '../../problem.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
+import { QueryErrors } from '../records/query/query-errors.ts';
 import { type AskedFeed, describedFeed } from './feed-request.ts';
 import { openStream } from './open-stream.ts';
 
@@ -31,7 +33,15 @@ function feedsOf(ctx: Context, app: App, body: unknown): ReadonlyMap<string, Ask
   const entries = Object.entries(givenFeeds(body));
   if (entries.length === 0 || entries.length > MOST_FEEDS)
     throw invalidFeeds('/feeds', 'invalid_value', `expected 1 to ${MOST_FEEDS} feeds, found ${entries.length}`);
-  return new Map(entries.map(([name, feed]) => [name, namedFeed(ctx, app, [name, feed])]));
+  const errors = new QueryErrors();
+  const asked = entries.map(([name, given]): [string, AskedFeed] => {
+    const collection = feedCollection(ctx, app, [name, given]);
+    return [
+      name,
+      describedFeed({ given, more: ['collection'], path: ['feeds', name], errors }, app.schema, collection),
+    ];
+  });
+  return new Map(asked);
 }
 
 /** The feeds by name, as they are given. */
@@ -47,7 +57,8 @@ function givenFeeds(body: unknown): Data {
   throw invalidBody(errors);
 }
 
-function namedFeed(ctx: Context, app: App, [name, given]: readonly [string, unknown]): AskedFeed {
+/** The collection of a feed that the caller may list. */
+function feedCollection(ctx: Context, app: App, [name, given]: readonly [string, unknown]): Collection {
   const pointer = `/feeds/${pointerPart(name)}`;
   if (!FEED_NAME.test(name))
     throw invalidFeeds(
@@ -67,7 +78,7 @@ function namedFeed(ctx: Context, app: App, [name, given]: readonly [string, unkn
     if (!(error instanceof Problem)) throw error;
     throw refused('forbidden', pointer, error.message);
   }
-  return describedFeed({ given, more: ['collection'], path: ['feeds', name] }, app.schema, collection);
+  return collection;
 }
 
 const invalidFeeds = (pointer: string, code: string, detail: string): Problem =>

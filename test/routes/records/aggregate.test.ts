@@ -354,6 +354,22 @@ describeRoutes(
       expect([status, code, found.toSorted()]).toEqual([422, 'validation_failed', expected]);
     });
 
+    test('the filters of a body are of limited length together', async () => {
+      const where = `note = "${'x'.repeat(1_000)}"`;
+      const measures = (count: number, text = where): object =>
+        Object.fromEntries(Array.from({ length: count }, (_, i) => [`m${i}`, { of: 'count', where: text }]));
+      expect((await aggregate({ measures: measures(8) })).status).toBe(200);
+      expect(outcomeOf(await aggregate({ measures: measures(9) }))).toEqual([
+        400,
+        'filter_invalid',
+        '/measures/m8/where policy_too_long',
+      ]);
+      const { body } = await aggregate({ measures: measures(9) });
+      expect(body.detail).toContain('longer than 8192 characters together');
+      const long = outcomeOf(await aggregate({ measures: measures(9, `note = "${'x'.repeat(9_000)}"`) }));
+      expect(long.slice(2)).toEqual(Array.from({ length: 9 }, (_, i) => `/measures/m${i}/where policy_too_long`));
+    });
+
     test.each(['a'.repeat(49), '1a', 'errors'])('the measure %s is told which names there are', async (name) => {
       const { body } = await aggregate({ measures: { [name]: 'count' } });
       expect(body.errors[0].detail).toBe(

@@ -109,7 +109,7 @@ export class QueryBody {
     if (text === undefined) return undefined;
     if (typeof text !== 'string') return this.#report(path, 'wrong_type', 'expected a string');
     // Errors about the use of wrong params in the filter would mislead.
-    if (params === undefined) return undefined;
+    if (params === undefined || !this.#errors.hasRoomFor([...this.#path, ...path], text)) return undefined;
     const { catalog, collection } = over ?? { catalog: this.#schema, collection: this.#collection.name };
     const { filter: compiled, issues } = compileFilter(text, { catalog, collection, params });
     if (issues.length > 0) {

@@ -1,6 +1,6 @@
 /** Errors in the body of a query: errors of filters are of one kind, all others of another. Not a route. */
 import { hintOf, nearest } from '../../../../grammar/suggest.ts';
-import type { CompiledFilter } from '../../../policy/filters/filter.ts';
+import { type CompiledFilter, MAX_FILTER_BYTES } from '../../../policy/filters/filter.ts';
 import {
   addError,
   type ErrorDetail,
@@ -17,11 +17,15 @@ export type Pointer = readonly (string | number)[];
 
 const pointerOf = (path: Pointer): string => path.map((part) => `/${pointerPart(String(part))}`).join('');
 
+/** UTF-16 units of all filters of a body: compiling takes milliseconds a kilobyte, in which no other request runs. */
+const MOST_FILTER_TEXT = 2 * MAX_FILTER_BYTES;
+
 export class QueryErrors {
   readonly filters: ErrorDetail[] = [];
   readonly others: ErrorDetail[] = [];
   readonly #pointers = new Set<string>();
   #needed: ErrorDetail | undefined;
+  #filterText = 0;
 
   add(path: Pointer, code: string, detail: string): undefined {
     const pointer = pointerOf(path);
@@ -32,6 +36,21 @@ export class QueryErrors {
   addFilter(path: Pointer, issues: Issues): undefined {
     const pointer = pointerOf(path);
     this.filters.push(...issues.map((issue) => textError(pointer, issue)));
+  }
+
+  /**
+   * Counts the text of a filter. Reports one that makes the filters of the body too long together, and returns false.
+   * A text that is too long by itself is not compiled.
+   */
+  hasRoomFor(path: Pointer, text: string): boolean {
+    if (text.length > MAX_FILTER_BYTES) return true;
+    this.#filterText += text.length;
+    if (this.#filterText <= MOST_FILTER_TEXT) return true;
+    const message = `the filters of the body are longer than ${MOST_FILTER_TEXT} characters together; expected shorter ones`;
+    this.addFilter(path, [
+      { code: 'policy_too_long', severity: 'error', message, span: { start: 0, end: text.length } },
+    ]);
+    return false;
   }
 
   /** Reported only without other errors: an error in the filter may be why it names no tenant. */
