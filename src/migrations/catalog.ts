@@ -3,7 +3,7 @@ import { namedCells, readStrings } from '../database/cells.ts';
 import { isCitus } from '../database/citus.ts';
 import type { Cells, Queryable } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
-import { param, raw, regclassOf, type Sql, sql, tableIdent, text } from '../sql.ts';
+import { param, raw, regclassOf, type Sql, sql, tableIdent } from '../sql.ts';
 
 export interface ActualColumn {
   readonly type: string;
@@ -154,14 +154,27 @@ export async function tableExists(db: Queryable, name: string): Promise<boolean>
   return row?.[0] === 't';
 }
 
-export async function columnExists(db: Queryable, table: string, column: string): Promise<boolean> {
+/** A table or an index; with `column`, the column of a table. */
+export interface NamedObject {
+  readonly name: string;
+  readonly column?: string | undefined;
+}
+
+/** True for each of the objects that exists, in their order. */
+export async function objectsExist(db: Queryable, objects: readonly NamedObject[]): Promise<readonly boolean[]> {
+  const quoted = objects.map(({ name }) => tableIdent(name).text);
+  const columns = objects.map(({ column = '' }) => column);
   const rows = await db.rows(sql`
-    SELECT 1
-      FROM pg_attribute
-     WHERE attrelid = ${regclassOf(table)}
-       AND attname = ${text(column)}
-       AND NOT attisdropped`);
-  return rows.length > 0;
+    SELECT to_regclass(o.quoted) IS NOT NULL
+           AND (o."column" = '' OR EXISTS (
+               SELECT
+                 FROM pg_attribute a
+                WHERE a.attrelid = to_regclass(o.quoted)
+                  AND a.attname = o."column"
+                  AND NOT a.attisdropped))
+      FROM unnest(${param('text[]', quoted)}, ${param('text[]', columns)}) WITH ORDINALITY AS o (quoted, "column", place)
+     ORDER BY o.place`);
+  return rows.map(([exists]) => exists === 't');
 }
 
 /** @param names of the schema's tables: those of other schemas are found by them */

@@ -4,7 +4,7 @@ import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { storedTables, unmanagedTables } from '../schema/model/stored-names.ts';
 import { raw, type Sql } from '../sql.ts';
-import { columnExists, readCatalog, tableExists } from './catalog.ts';
+import { type NamedObject, objectsExist, readCatalog } from './catalog.ts';
 import { CHANGE_TRIGGERS, changeLogSteps, dropsOfCopied } from './changes/change-triggers.ts';
 import { assertNothingKept } from './changes/copied-rows.ts';
 import { DELETED_ROW_TRIGGERS, deletedRowSteps } from './changes/deleted-row-triggers.ts';
@@ -244,14 +244,17 @@ const ADDS = /^\s*ALTER\s+TABLE\s+"?(\w+)"?\s+ADD\s+COLUMN\s+IF\s+NOT\s+EXISTS\s
 
 /** The idempotent statements that would create something. */
 export async function missingSystemTables(db: Queryable, more: readonly Sql[]): Promise<readonly Sql[]> {
-  const missing: Sql[] = [];
-  for (const statement of [...OWN_TABLES, ...more]) if (await isTableMissing(db, statement)) missing.push(statement);
-  return missing;
+  const made = [...OWN_TABLES, ...more].map((statement) => ({ statement, object: createdObject(statement) }));
+  const exist = await objectsExist(
+    db,
+    made.map(({ object }) => object).filter((object) => object !== undefined),
+  );
+  const found = exist.values();
+  return made.flatMap(({ statement, object }) => (object !== undefined && found.next().value ? [] : [statement]));
 }
 
-async function isTableMissing(db: Queryable, { text: statement }: Sql): Promise<boolean> {
-  const [, table, column] = ADDS.exec(statement) ?? [];
-  if (table !== undefined && column !== undefined) return !(await columnExists(db, table, column));
-  const name = CREATES.exec(statement)?.[1];
-  return name === undefined || !(await tableExists(db, name));
+/** Undefined: any number of objects, or none. */
+function createdObject({ text: statement }: Sql): NamedObject | undefined {
+  const [, name, column] = ADDS.exec(statement) ?? CREATES.exec(statement) ?? [];
+  return name === undefined ? undefined : { name, column };
 }
