@@ -1,7 +1,7 @@
 /** The creation of a folder of the embedded database, its version, and its errors as the operator reads them. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,7 @@ export class FolderUnusable extends Error {
  * If that fails, the engine's thread creates it or reports the error. Throws FolderUnusable for another version.
  */
 export async function ensureFolder(folder: string): Promise<void> {
-  if (existsSync(folder)) return requireSameVersion(folder);
+  if (lstatSync(folder, { throwIfNoEntry: false }) !== undefined) return requireSameVersion(folder);
   const [parent, prefix] = [dirname(folder), `${basename(folder)}.new-`];
   const created = join(parent, prefix + process.pid);
   try {

@@ -229,8 +229,8 @@ describe('a thread that ends', () => {
       const { getHeapStatistics } = await import('node:v8');
       const { openDatabase } = await import('${SOURCE}');
       const db = await openDatabase({ dataDir: ${JSON.stringify(folder)} });
-      for (let i = 0; i < 400; i++) await db.rows({ text: 'SELECT ' + i + ', 1'.repeat(100), params: [] });
-      await new Promise((resolve) => setTimeout(resolve, 1000));
+      for (let i = 0; i < 100; i++) await db.rows({ text: 'SELECT ' + i + ', 1'.repeat(100), params: [] });
+      await new Promise((resolve) => setTimeout(resolve, 500));
       await db.close();
       console.log(getHeapStatistics().peak_malloced_memory / 2 ** 20);`;
     const arguments_ = ['--input-type=module', '-e', script];

@@ -81,9 +81,9 @@ const unknown = (rows: number) =>
   raw(`SELECT count(*) FROM generate_series(1, (SELECT ${rows})) AS n WHERE n::text LIKE '%${++texts}%'`);
 
 it.each([
-  ['query that seems quick', () => db.rows(unknown(500_000), { lane: 'query', limitMs: 4_000 })],
-  ['read of unknown speed', () => db.rows(unknown(500_000))],
-  ['transaction of one long statement', () => db.transaction((tx) => tx.rows(unknown(500_000)))],
+  ['query that seems quick', () => db.rows(unknown(250_000), { lane: 'query', limitMs: 4_000 })],
+  ['read of unknown speed', () => db.rows(unknown(250_000))],
+  ['transaction of one long statement', () => db.transaction((tx) => tx.rows(unknown(250_000)))],
 ])('five reads in a row wait for one %s of another caller', async (_kind, work) => {
   for (let i = 0; i < 3; i++) await ask('bob', 'SELECT 1', {});
   let done = 0;
@@ -111,7 +111,7 @@ it('a read waits for one of the reads that another caller has sent at once', asy
 it('a read that takes all of its time holds up another caller for a slice at a time', async () => {
   // The planner expects it to be cheap.
   const endless = sql`SELECT count(*) FROM generate_series(1, 20000) AS n WHERE length(repeat(n::text, 1000000)) > 0 AND ${db.statementInTime!}`;
-  const options = { lane: 'slow', limitMs: 3_000 } as const;
+  const options = { lane: 'slow', limitMs: 1_500 } as const;
   let isOver = false;
   const slow = asCaller({ id: 'ann', isKept: false }, () => db.rows(endless, options)).finally(() => {
     isOver = true;
