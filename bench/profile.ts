@@ -68,12 +68,15 @@ interface Service {
   readonly ask: (seconds: number) => Promise<LoadResult>;
 }
 
+/** A profile names its files. */
+const SOURCES = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
 /** Under Node with these options, from its sources, and warm. */
 async function withService<T>(options: string, course: Course, work: (service: Service) => Promise<T>): Promise<T> {
   const before = process.env.NODE_OPTIONS;
   process.env.NODE_OPTIONS = options;
   try {
-    const world = await DocumentsWorld.open({ rows: 100_000, isAlone: true, isSource: true });
+    const world = await DocumentsWorld.open({ rows: 100_000, isAlone: true, main: SOURCES });
     const { url, pid } = world.contenders[0]!;
     const headers = { authorization: `Bearer ${world.token}` };
     const ask = (seconds: number) => load({ url, request: course.request, headers, connections: CONNECTIONS, seconds });

@@ -39,8 +39,8 @@ export interface WorldOptions {
   readonly isAlone?: boolean;
   /** The folder of another checkout, whose service is one more contender, named `before`. */
   readonly before?: string | undefined;
-  /** The service runs from its sources, for a profile. */
-  readonly isSource?: boolean;
+  /** The file of the service that runs. Default: that of the compiled package. */
+  readonly main?: string;
   /** Instead of PostgreSQL; each server has rows of its own. */
   readonly isEmbedded?: boolean;
 }
@@ -119,7 +119,7 @@ export const nameOf = (server: string, processes: number): string =>
 
 interface Place {
   readonly folder: string;
-  readonly isSource: boolean | undefined;
+  readonly main: string | undefined;
 }
 
 /** The resources to stop. */
@@ -128,19 +128,19 @@ class Parts {
   databasePid: number | undefined;
   readonly #postgres: TestPostgres | undefined;
   readonly #folder: string;
-  readonly #isSource: boolean | undefined;
+  readonly #main: string | undefined;
   readonly #children: ChildProcess[] = [];
 
-  private constructor(postgres: TestPostgres | undefined, database: OpenOptions, { folder, isSource }: Place) {
+  private constructor(postgres: TestPostgres | undefined, database: OpenOptions, { folder, main }: Place) {
     this.#postgres = postgres;
     this.#folder = folder;
-    this.#isSource = isSource;
+    this.#main = main;
     this.database = database;
   }
 
-  static async open({ isEmbedded, isSource }: WorldOptions): Promise<Parts> {
+  static async open({ isEmbedded, main }: WorldOptions): Promise<Parts> {
     const folder = mkdtempSync(join(tmpdir(), 'bylaw-bench-'));
-    const place = { folder, isSource };
+    const place = { folder, main };
     if (isEmbedded) return new Parts(undefined, { dataDir: join(folder, 'bylaw') }, place);
     const postgres = await startPostgres({ settings: DURABLE });
     if (postgres === undefined)
@@ -155,7 +155,7 @@ class Parts {
 
   async startBylaw(workers = 1): Promise<Contender> {
     const place = { schema: SCHEMA, databaseUrl: this.database.url, data: this.database.dataDir ?? this.#folder };
-    const started = await startBylaw({ ...place, workers, isSource: this.#isSource });
+    const started = await startBylaw({ ...place, workers, main: this.#main });
     return this.#note('bylaw', workers, started);
   }
 

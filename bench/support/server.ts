@@ -1,7 +1,6 @@
 /** A server in a separate process, so that its cost is not counted as the benchmark's. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { builtMain } from './built.ts';
 
 export interface Server {
@@ -25,8 +24,6 @@ export async function startServer(file: string, args: readonly string[], env: No
   return { url, process: child };
 }
 
-const SOURCE = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-
 export interface ServeOptions {
   readonly schema: string;
   /** Default: the embedded database. */
@@ -35,8 +32,8 @@ export interface ServeOptions {
   readonly workers?: number;
   /** The folder of another checkout, whose compiled package runs. */
   readonly checkout?: string | undefined;
-  /** Runs the sources, whose files a profile names. Default: the compiled package. */
-  readonly isSource?: boolean | undefined;
+  /** The file that runs. Default: the compiled package's. */
+  readonly main?: string | undefined;
 }
 
 /** `bylaw serve`, without limits. */
@@ -46,10 +43,10 @@ export function startBylaw(options: ServeOptions): Promise<Server> {
 }
 
 /** The file, and its arguments. */
-export function serveArguments({ schema, databaseUrl, data, checkout, isSource }: ServeOptions): readonly string[] {
+export function serveArguments({ schema, databaseUrl, data, checkout, main }: ServeOptions): readonly string[] {
   // Tokens name it, and one token is for all that are compared.
   const flags = ['--schema', schema, '--data', data, '--port', '0', '--base-url', 'http://bench.localhost'];
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl];
   const built = (): string => (checkout === undefined ? builtMain() : resolve(checkout, 'dist/main.js'));
-  return [isSource ? SOURCE : built(), 'serve', ...flags, ...database];
+  return [main ?? built(), 'serve', ...flags, ...database];
 }

@@ -15,6 +15,7 @@ import {
   patchOfTeam,
 } from '../../bench/support/race/courses.ts';
 import { mustAnswerAlike } from '../../bench/support/race/race.ts';
+import { MAIN } from '../support/process.ts';
 
 const COURSES = [ownOrPublished, ownOrTeam, fewMatch, byId, create, createInTeam, patch, patchOfTeam];
 const ROWS = 1_000;
@@ -67,7 +68,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const common = { rows: ROWS, isSource: true };
+const common = { rows: ROWS, main: MAIN };
 describe.skipIf(inject('postgresUrl') === '')('PostgreSQL', () => {
   const names = ['bylaw', 'bylaw-2', 'usual', 'usual-2', 'best', 'best-2'];
   suite('in one process and in two', { ...common, processes: 2 }, names);
