@@ -3,8 +3,9 @@
  * half a second of a processor more. The first run with a source makes it.
  */
 import { createHash } from 'node:crypto';
-import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { rolldown } from 'rolldown';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -17,6 +18,15 @@ export async function bundleMain(): Promise<string> {
   const origin = originHash();
   if (lastOrigin() !== origin) await bundleFrom(origin);
   return join(PLACE, 'main.js');
+}
+
+/** The empty database that the package has: a child that runs policy tests would make one for each run of them. */
+export function bundleEmptyDatabase(tar: string): void {
+  const file = join(PLACE, 'parts/empty-database.tar.br');
+  if (existsSync(file)) return;
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 1 };
+  writeFileSync(`${file}.new`, brotliCompressSync(readFileSync(tar), { params }));
+  renameSync(`${file}.new`, file);
 }
 
 async function bundleFrom(origin: string): Promise<void> {

@@ -5,7 +5,7 @@
 import type { TestProject } from 'vitest/node';
 import { type EmptyDatabase, findEmptyDatabase } from '../embedded/empty-database.ts';
 import { startPostgres } from '../postgres.ts';
-import { bundleMain } from './bundled-main.ts';
+import { bundleEmptyDatabase, bundleMain } from './bundled-main.ts';
 import { removeRunFolder } from './run-folder.ts';
 
 declare module 'vitest' {
@@ -24,7 +24,10 @@ export default async function start(project: TestProject): Promise<() => Promise
     isQuick ? undefined : bundleMain(),
   ]);
   // Read by test/support/process.ts, in the workers.
-  if (main !== undefined) process.env.TEST_MAIN = main;
+  if (main !== undefined) {
+    process.env.TEST_MAIN = main;
+    bundleEmptyDatabase(empty.tar);
+  }
   if (process.argv.includes('distributed') && !process.env.TEST_CITUS_URL)
     console.error('no Citus cluster (TEST_CITUS_URL): suites of distributed collections run on partitions alone');
   project.provide('postgresUrl', postgres?.url ?? '');
