@@ -1,9 +1,9 @@
 // @module-tag long
-/** Hostile queries end in time on both databases, and others go on after them. */
+/** Hostile queries end in time, and others go on after them; query-visibility.test.ts has one with distributed collections. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw } from '../../../src/sql.ts';
 import { outcomeOf } from '../../support/records.ts';
-import { describeRoutesOnOne, type User } from '../../support/service.ts';
+import { describeOnOne, type User } from '../../support/service.ts';
 
 const SCHEMA = `
 roles: [member]
@@ -23,7 +23,7 @@ collections:
 `;
 const ROWS = 3_000;
 
-describeRoutesOnOne(
+describeOnOne(
   'hostile queries',
   (service) => {
     let user: User;
@@ -46,7 +46,7 @@ describeRoutesOnOne(
       'count(author.posts as p, count(p.author.posts as q, q.title contains p.title) > 5000) > 5000',
     ];
     const BODIES: readonly (readonly [string, string, object])[] = [
-      ...HOSTILE.map((filter) => [filter, 'query', { filter }] as const),
+      ...HOSTILE.slice(0, 3).map((filter) => [filter, 'query', { filter }] as const),
       [`${HOSTILE[3]}, sorted`, 'query', { filter: HOSTILE[3], sort: ['author.email'], count: 'exact' }],
       [`${HOSTILE[4]}, counted`, 'aggregate', { filter: HOSTILE[4], measures: { n: 'count' } }],
     ];
