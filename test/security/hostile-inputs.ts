@@ -94,8 +94,17 @@ export interface Attack {
   readonly end: string;
 }
 
-export const textOf = ({ begin, pump, end }: Attack, length: number): string =>
-  begin + pump.repeat(Math.ceil(length / pump.length)) + end;
+/** The attacks of a beginning and a pump follow each other, so the last repetition is kept. */
+let lastRepetition = { pump: '', length: 0, text: '' };
+
+export function textOf({ begin, pump, end }: Attack, length: number): string {
+  if (lastRepetition.pump !== pump || lastRepetition.length !== length) {
+    // `repeat` makes a rope, which each match of each attack would flatten.
+    const text = new Array(Math.ceil(length / pump.length)).fill(pump).join('');
+    lastRepetition = { pump, length, text };
+  }
+  return begin + lastRepetition.text + end;
+}
 
 export function attacksOn({ source, flags }: RegExp): readonly Attack[] {
   const tree = new Reader(source).choice();
