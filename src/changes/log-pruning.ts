@@ -11,8 +11,8 @@ const KEPT_SAMPLES = 100;
 const PRUNE_LOCK = 0x66_65_65_64;
 
 /** Deletes what a snapshot of `retention` seconds ago saw, and the older end of a log that is too long. */
-export async function pruneLog(db: Database, retention: number): Promise<void> {
-  const pruned = await db.transaction((tx) => takeSample(tx, retention));
+export async function pruneLog(db: Database, retention: number, most = MOST_LOGGED): Promise<void> {
+  const pruned = await db.transaction((tx) => takeSample(tx, retention, most));
   if (pruned === undefined) return;
   let deleted: number;
   do {
@@ -43,14 +43,14 @@ interface LogSample {
 }
 
 /** Remembers the present snapshot. → the snapshot whose entries have served their time. */
-async function takeSample(tx: Queryable, retention: number): Promise<string | undefined> {
+async function takeSample(tx: Queryable, retention: number, most: number): Promise<string | undefined> {
   if (!(await prunesAlone(tx))) return undefined;
   const [row] = await tx.rows(sql`
     SELECT samples::text, pg_current_snapshot()::text, ${MILLISECONDS_OF('statement_timestamp()')},
            (SELECT ${MILLISECONDS_OF('at')}
               FROM bylaw_changes
              ORDER BY seq DESC
-             LIMIT 1 OFFSET ${raw(String(MOST_LOGGED))})
+             LIMIT 1 OFFSET ${raw(String(most))})
       FROM bylaw_change_log`);
   const [known, snapshot, now, beyond] = present(row, 'the state of the change log');
   const samples = [...(JSON.parse(known!) as LogSample[]), { snapshot: snapshot!, at: Number(now) }];
