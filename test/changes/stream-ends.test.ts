@@ -3,7 +3,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import { newApiKey, withKey } from '../auth/keyed.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { FeedClient } from './feed-client.ts';
 
@@ -49,7 +49,7 @@ const LARGE_REPLAY_MS = 60_000;
 /** Events of half a MiB: more than the sockets of both sides buffer. */
 const MOST_LARGE = 100;
 
-describeOnBoth(
+describeOnOne(
   'the end of a stream',
   (service) => {
     let admin: User;
