@@ -10,16 +10,17 @@ import { loadFeedModules } from './feed-modules.ts';
 import { FEED_POLICIES } from './feed-schema.ts';
 import { FeedFuzz, policiesOf } from './run-feeds.ts';
 
-/** Each database has some of the policies. */
-const STRIDE = 4;
+/** Each database has some of the policies, and tables for no others. */
+const STRIDE = 9;
+const SEED = 11;
 
 describe.each(KINDS)('the copies of subscribers on %s', (kind) => {
   it('equal their lists, and hold nothing that is hidden', async () => {
     const url = kind === 'embedded' ? undefined : await postgresUrl();
     const db = url === undefined ? await openKind(kind) : await openDatabase({ url });
-    const fuzz = await FeedFuzz.open(db, await loadFeedModules(), { url });
-    for (let n = KINDS.indexOf(kind); n < FEED_POLICIES.length; n += STRIDE)
-      expect(await fuzz.run(n, 11)).toBeUndefined();
+    const policies = FEED_POLICIES.filter((_, i) => i % STRIDE === KINDS.indexOf(kind));
+    const fuzz = await FeedFuzz.open(db, await loadFeedModules(), { url, policies });
+    for (const n of policies.keys()) expect(await fuzz.run(n, SEED)).toBeUndefined();
     expect(fuzz.counts.events - fuzz.counts.resets).toBeGreaterThan(FEED_POLICIES.length);
     await fuzz.close();
     await db.close();
@@ -30,7 +31,7 @@ it('reports a node that fails, and ends its streams', async () => {
   const node = await FarNode.open({
     url: 'postgres://postgres@127.0.0.1:1/none',
     root: ROOT.href,
-    policies: FEED_POLICIES,
+    policies: ['true'],
     pages: undefined,
     auths: [],
   });
