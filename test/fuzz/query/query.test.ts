@@ -23,8 +23,6 @@ import { loadQueryCompiler, loadQueryDoors } from './store-modules.ts';
 
 const SERVER = inject('postgresUrl');
 const KIND = SERVER === '' ? 'embedded' : 'postgres';
-// The embedded database takes several times as long.
-const CALLERS = KIND === 'embedded' ? 1 : 2;
 
 async function inDatabase(work: (db: Database) => Promise<string | undefined>): Promise<string | undefined> {
   const db = await openKind(KIND);
@@ -55,14 +53,20 @@ describe(`filters (${KIND})`, () => {
 
   it('find what is left to find when all that is hidden has been taken out', async () => {
     const counts = noFilterCounts();
-    const run = { compiler: await loadQueryCompiler(), seed: 20260101, counts, rows: FEW_ROWS, isOver: () => false };
+    const run = {
+      compiler: await loadQueryCompiler(),
+      seed: 20260101,
+      counts,
+      rows: FEW_ROWS,
+      isOver: () => counts.decisions > 5_000,
+    };
     expect(await runFilters(0, lane, run)).toBeUndefined();
     // Filters that are rejected, find nothing, or meet nothing hidden compare nothing.
     const { decisions, filters, rejected, found, hidden } = counts;
-    expect(decisions).toBeGreaterThan(10_000);
+    expect(decisions).toBeGreaterThan(5_000);
     expect(rejected).toBeLessThan(filters / 3);
     expect(found / decisions).toBeGreaterThan(0.05);
-    expect(hidden).toBeGreaterThan(200);
+    expect(hidden).toBeGreaterThan(100);
   });
 });
 
@@ -89,24 +93,24 @@ describe(`pages and aggregates (${KIND})`, () => {
   it('the whole service reveals nothing of hidden records', async () => {
     const counts = noServiceCounts();
     const doors = await loadQueryDoors(copy.root);
-    const run = { doors, seed: 20260102, counts, callers: CALLERS, isOver: () => false };
+    const run = { doors, seed: 20260102, counts, callers: 1, isOver: () => false };
     expect(await inDatabase((db) => runServiceTaint(0, db, run))).toBeUndefined();
     const { requests, errors, changes, expensive } = counts;
     expect(expensive).toBeLessThan(requests / 20);
-    expect(requests).toBeGreaterThan(25 * CALLERS);
-    expect(errors).toBeGreaterThan(CALLERS);
-    expect(changes).toBeGreaterThan(CALLERS);
+    expect(requests).toBeGreaterThan(25);
+    expect(errors).toBeGreaterThan(1);
+    expect(changes).toBeGreaterThan(1);
   });
 });
 
 describe(`lists (${KIND})`, () => {
   it('show what the rules and filters leave, in whichever way their pages are found', async () => {
     const counts = noListCounts();
-    const run = { doors: await loadQueryDoors(), seed: 20260103, counts, callers: 3, isOver: () => false };
+    const run = { doors: await loadQueryDoors(), seed: 20260103, counts, callers: 2, isOver: () => false };
     expect(await inDatabase((db) => runLists(4, db, run))).toBeUndefined();
     // Rules that no index serves, and pages without records, compare nothing.
     const { pages, planned, filtered, unasked, records } = counts;
-    expect(pages).toBeGreaterThan(40);
+    expect(pages).toBeGreaterThan(30);
     expect(planned / pages).toBeGreaterThan(0.1);
     expect(filtered).toBeGreaterThan(5);
     expect(unasked / pages).toBeLessThan(0.6);
