@@ -4,10 +4,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { planMigration } from '../../src/migrations/migration.ts';
-import { migrateOptions } from '../../src/service/system-tables.ts';
+import { historyTables } from '../../src/records/history.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
+import { ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
 
+/** Of the tables that are not collections, those that soft deletion and histories need. */
+const OPTIONS = { systemTables: historyTables };
 const collection = (notes: string, name = 'notes') => schemaOf(`collections: { ${name}: { ${notes} } }`);
 const BEFORE = collection('soft_delete: true, fields: { title: string, n: int }');
 
@@ -15,7 +17,7 @@ describe.each(ONE_KIND)('soft deletion in migrations (%s)', (kind) => {
   let db: Database;
   beforeEach(async () => {
     db = await openKind(kind);
-    await applyMigration(db, BEFORE, migrateOptions());
+    await applyMigration(db, BEFORE, OPTIONS);
     await db.run(raw(`INSERT INTO notes (id, title, n) VALUES (gen_random_uuid(), 'one', 1)`));
     await db.run(raw('DELETE FROM notes'));
   });
@@ -25,7 +27,7 @@ describe.each(ONE_KIND)('soft deletion in migrations (%s)', (kind) => {
 
   test('a second plan is empty', async () => {
     expect(await kept('title, n')).toEqual(['one', '1']);
-    const { statements } = await planMigration(db, BEFORE, migrateOptions());
+    const { statements } = await planMigration(db, BEFORE, OPTIONS);
     expect(statements).toEqual([]);
   });
 
@@ -33,18 +35,18 @@ describe.each(ONE_KIND)('soft deletion in migrations (%s)', (kind) => {
     const after = collection(
       'soft_delete: true, fields: { name: { type: string, was: title }, more: { type: string, required: true, default: x } }',
     );
-    await applyMigration(db, after, { ...migrateOptions(), allowDestructive: true });
+    await applyMigration(db, after, { ...OPTIONS, allowDestructive: true });
     expect(await kept('name')).toEqual(['one']);
     await db.run(raw(`INSERT INTO notes (id, name) VALUES (gen_random_uuid(), 'two')`));
     await db.run(raw('DELETE FROM notes'));
     const rows = await db.rows(raw('SELECT name, more FROM bylaw_deleted_notes ORDER BY name'));
     expect(rows.map(([name]) => name)).toEqual(['one', 'two']);
-    expect((await planMigration(db, after, migrateOptions())).statements).toEqual([]);
+    expect((await planMigration(db, after, OPTIONS)).statements).toEqual([]);
   });
 
   test('a renamed collection takes its deleted records along', async () => {
     const after = collection('was: notes, soft_delete: true, fields: { title: string, n: int }', 'papers');
-    await applyMigration(db, after, migrateOptions());
+    await applyMigration(db, after, OPTIONS);
     const rows = await db.rows(raw('SELECT title FROM bylaw_deleted_papers'));
     expect(rows).toEqual([['one']]);
     await db.run(raw(`INSERT INTO papers (id, title) VALUES (gen_random_uuid(), 'two')`));
@@ -54,11 +56,11 @@ describe.each(ONE_KIND)('soft deletion in migrations (%s)', (kind) => {
 
   test('a collection without soft deletion keeps its deleted records until the operator consents', async () => {
     const after = collection('fields: { title: string, n: int }');
-    const { destructive } = await planMigration(db, after, migrateOptions());
+    const { destructive } = await planMigration(db, after, OPTIONS);
     expect(destructive.map(({ sql }) => sql)).toEqual([expect.stringContaining('bylaw_deleted_notes')]);
-    await applyMigration(db, after, { ...migrateOptions(), keepsExtra: true });
+    await applyMigration(db, after, { ...OPTIONS, keepsExtra: true });
     expect(await kept('title')).toEqual(['one']);
-    await applyMigration(db, after, { ...migrateOptions(), allowDestructive: true });
+    await applyMigration(db, after, { ...OPTIONS, allowDestructive: true });
     const [row] = await db.rows(raw(`SELECT to_regclass('bylaw_deleted_notes')`));
     expect(row).toEqual([null]);
     await db.run(raw(`INSERT INTO notes (id, title) VALUES (gen_random_uuid(), 'two')`));
@@ -87,11 +89,11 @@ function linkedSchema({ posts, relation, labels, was }: LinkedNames) {
 const LINKED: LinkedNames = { posts: 'posts', relation: 'tags', labels: 'labels' };
 const [ONE, TWO] = ['0190b0a0-0000-7000-8000-000000000001', '0190b0a0-0000-7000-8000-000000000002'];
 
-describe.each(KINDS)('links of deleted records (%s)', (kind) => {
+describe.each(ONE_KIND)('links of deleted records (%s)', (kind) => {
   let db: Database;
   beforeEach(async () => {
     db = await openKind(kind);
-    await applyMigration(db, linkedSchema(LINKED), migrateOptions());
+    await applyMigration(db, linkedSchema(LINKED), OPTIONS);
     for (const table of ['posts', 'labels'])
       await db.run(raw(`INSERT INTO ${table} (id) VALUES ('${ONE}'), ('${TWO}')`));
     const insert = (table: string, ...ids: readonly string[]) =>
@@ -111,7 +113,7 @@ describe.each(KINDS)('links of deleted records (%s)', (kind) => {
     ['collection and its relation', { posts: 'articles', relation: 'topics', labels: 'marks' }],
   ])('links follow a renamed %s', async (_, names) => {
     const after = linkedSchema({ ...names, was: LINKED });
-    await applyMigration(db, after, migrateOptions());
+    await applyMigration(db, after, OPTIONS);
     const links = async (table: string) =>
       JSON.parse((await db.rows(raw(`SELECT _links FROM bylaw_deleted_${table}`)))[0]![0]!);
     const { posts, relation, labels } = names;
@@ -121,12 +123,12 @@ describe.each(KINDS)('links of deleted records (%s)', (kind) => {
       [`${posts}__near.member_id`]: [],
     });
     expect(await links(labels)).toEqual({ [`${posts}__${relation}.member_id`]: [TWO] });
-    expect((await planMigration(db, after, migrateOptions())).statements).toEqual([]);
+    expect((await planMigration(db, after, OPTIONS)).statements).toEqual([]);
   });
 
   test('the new names need consent where the table is large', async () => {
     const after = linkedSchema({ ...LINKED, relation: 'topics', was: LINKED });
-    const { destructive } = await planMigration(db, after, { ...migrateOptions(), largeFrom: 1 });
+    const { destructive } = await planMigration(db, after, { ...OPTIONS, largeFrom: 1 });
     expect(destructive.map(({ why }) => why)).toContain(
       'the links in `bylaw_deleted_posts` get other names while all writers of the collection wait',
     );
@@ -136,18 +138,18 @@ describe.each(KINDS)('links of deleted records (%s)', (kind) => {
 test.each(ONE_KIND)('a history follows its collection, and a second plan is empty (%s)', async (kind) => {
   const db = await openKind(kind);
   const before = collection('history: true, fields: { title: string }');
-  await applyMigration(db, before, migrateOptions());
+  await applyMigration(db, before, OPTIONS);
   await db.run(raw(`INSERT INTO notes (id, title) VALUES (gen_random_uuid(), 'one')`));
-  expect((await planMigration(db, before, migrateOptions())).statements).toEqual([]);
+  expect((await planMigration(db, before, OPTIONS)).statements).toEqual([]);
   const after = collection('history: true, fields: { title: string, more: int }');
-  await applyMigration(db, after, migrateOptions());
+  await applyMigration(db, after, OPTIONS);
   await db.run(raw('UPDATE notes SET more = 1'));
   const rows = await db.rows(raw(`SELECT before ->> 'more', after ->> 'more' FROM bylaw_history ORDER BY seq`));
   expect(rows).toEqual([
     [null, null],
     [null, '1'],
   ]);
-  await applyMigration(db, collection('fields: { title: string, more: int }'), migrateOptions());
+  await applyMigration(db, collection('fields: { title: string, more: int }'), OPTIONS);
   await db.run(raw('UPDATE notes SET more = 2'));
   expect((await db.rows(raw('SELECT 1 FROM bylaw_history'))).length).toBe(2);
   await db.close();
@@ -156,16 +158,16 @@ test.each(ONE_KIND)('a history follows its collection, and a second plan is empt
 test.each(ONE_KIND)('entries of a history follow the names of fields and collections (%s)', async (kind) => {
   const db = await openKind(kind);
   const fields = (field: string): string => `fields: { title: string, ${field} }`;
-  await applyMigration(db, collection(`history: true, ${fields('hidden_at: datetime')}`), migrateOptions());
+  await applyMigration(db, collection(`history: true, ${fields('hidden_at: datetime')}`), OPTIONS);
   await db.run(raw(`INSERT INTO notes (id, title, hidden_at) VALUES (gen_random_uuid(), 'one', '2026-01-01')`));
   await db.run(raw('UPDATE notes SET hidden_at = NULL'));
   const field = 'archived_at: { type: datetime, was: hidden_at }';
   const after = collection(`history: true, was: notes, ${fields(field)}`, 'papers');
-  const { destructive } = await planMigration(db, after, { ...migrateOptions(), largeFrom: 1 });
+  const { destructive } = await planMigration(db, after, { ...OPTIONS, largeFrom: 1 });
   expect(destructive.map(({ why }) => why)).toContainEqual(
     expect.stringContaining('get other names while all writers'),
   );
-  await applyMigration(db, after, migrateOptions());
+  await applyMigration(db, after, OPTIONS);
   const rows = await db.rows(
     raw(`SELECT collection, left(before ->> 'archived_at', 10), left(after ->> 'archived_at', 10),
                 coalesce(before, '{}') || coalesce(after, '{}') ? 'hidden_at' FROM bylaw_history ORDER BY seq`),
@@ -174,7 +176,7 @@ test.each(ONE_KIND)('entries of a history follow the names of fields and collect
     ['papers', null, '2026-01-01', 'f'],
     ['papers', '2026-01-01', null, 'f'],
   ]);
-  expect((await planMigration(db, after, migrateOptions())).statements).toEqual([]);
+  expect((await planMigration(db, after, OPTIONS)).statements).toEqual([]);
   await db.close();
 });
 
@@ -185,7 +187,7 @@ const DIVIDED = (field: string): string => `teams: { distribute: reference, fiel
 
 test('entries beside the records of a tenant follow the names of fields', async () => {
   const db = await openKind(ONE_KIND[0]!);
-  await applyMigration(db, schemaOf(`collections: { ${DIVIDED('hidden_at: datetime')} }`), migrateOptions());
+  await applyMigration(db, schemaOf(`collections: { ${DIVIDED('hidden_at: datetime')} }`), OPTIONS);
   const tenant = '0190b0a0-0000-7000-8000-000000000001';
   await db.run(
     raw(
@@ -193,7 +195,7 @@ test('entries beside the records of a tenant follow the names of fields', async 
     ),
   );
   const after = schemaOf(`collections: { ${DIVIDED('archived_at: { type: datetime, was: hidden_at }')} }`);
-  await applyMigration(db, after, migrateOptions());
+  await applyMigration(db, after, OPTIONS);
   expect(await db.rows(raw('SELECT before, after FROM bylaw_history_notes'))).toEqual([[null, '{"archived_at": "x"}']]);
   await db.close();
 });
@@ -205,9 +207,9 @@ const NEWER = collection(
 const functions = (name: string) =>
   raw(`SELECT prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname LIKE '${name}%'`);
 
-describe.each(KINDS)('an older start beside newer nodes (%s)', (kind) => {
+describe.each(ONE_KIND)('an older start beside newer nodes (%s)', (kind) => {
   let db: Database;
-  const start = (schema: typeof OLDER) => applyMigration(db, schema, { ...migrateOptions(), keepsExtra: true });
+  const start = (schema: typeof OLDER) => applyMigration(db, schema, { ...OPTIONS, keepsExtra: true });
   const deletes = async (): Promise<readonly (readonly unknown[])[]> => {
     await db.run(raw(`INSERT INTO notes (id, title, extra, sure) VALUES (gen_random_uuid(), 'two', 'own', true)`));
     await db.run(raw('DELETE FROM notes'));
@@ -232,7 +234,7 @@ describe.each(KINDS)('an older start beside newer nodes (%s)', (kind) => {
       ['own', 't'],
       ['own', 't'],
     ]);
-    expect((await planMigration(db, NEWER, migrateOptions())).statements).toEqual([]);
+    expect((await planMigration(db, NEWER, OPTIONS)).statements).toEqual([]);
   });
 
   test('functions that an older start makes anew have the columns of newer nodes', async () => {
@@ -248,7 +250,7 @@ describe.each(KINDS)('an older start beside newer nodes (%s)', (kind) => {
     }
     await start(OLDER);
     expect(await db.rows(functions('bylaw_'))).toEqual(made);
-    expect((await planMigration(db, NEWER, migrateOptions())).statements).toEqual([]);
+    expect((await planMigration(db, NEWER, OPTIONS)).statements).toEqual([]);
   });
 
   test('a removed field keeps its values until the operator consents to the loss of the column', async () => {
@@ -258,8 +260,8 @@ describe.each(KINDS)('an older start beside newer nodes (%s)', (kind) => {
       ['own', 't'],
       ['own', 't'],
     ]);
-    await applyMigration(db, OLDER, { ...migrateOptions(), allowDestructive: true });
-    expect((await planMigration(db, OLDER, migrateOptions())).statements).toEqual([]);
+    await applyMigration(db, OLDER, { ...OPTIONS, allowDestructive: true });
+    expect((await planMigration(db, OLDER, OPTIONS)).statements).toEqual([]);
     await db.run(raw(`INSERT INTO notes (id, title) VALUES (gen_random_uuid(), 'three')`));
     await db.run(raw(`DELETE FROM notes`));
     expect(await db.rows(raw(`SELECT title FROM bylaw_deleted_notes ORDER BY title`))).toEqual([['three'], ['two']]);
@@ -288,8 +290,8 @@ describe.each(KINDS)('an older start beside newer nodes (%s)', (kind) => {
       `SELECT jsonb_path_query_array(_links, '$.*[*]') FROM bylaw_deleted_notes WHERE title = 'linked'`,
     );
     expect(await db.rows(links)).toEqual([[`["${id}"]`]]);
-    await applyMigration(db, older, { ...migrateOptions(), allowDestructive: true });
-    expect((await planMigration(db, older, migrateOptions())).statements).toEqual([]);
+    await applyMigration(db, older, { ...OPTIONS, allowDestructive: true });
+    expect((await planMigration(db, older, OPTIONS)).statements).toEqual([]);
     await db.run(raw(`INSERT INTO notes (id, title) VALUES ('${id}', 'alone')`));
     await db.run(raw('DELETE FROM notes'));
     expect(await db.rows(raw('SELECT title, _links FROM bylaw_deleted_notes'))).toEqual([['alone', '{}']]);
