@@ -8,7 +8,7 @@ import { historyTables } from '../../src/records/history.ts';
 import { raw } from '../../src/sql.ts';
 import { ONE_KIND, openKind, schemaOf } from '../support/store-world.ts';
 
-/** Of the tables that are not collections, those that soft deletion and histories need. */
+/** The system tables that soft deletion and histories need. */
 const OPTIONS = { systemTables: historyTables };
 const collection = (notes: string, name = 'notes') => schemaOf(`collections: { ${name}: { ${notes} } }`);
 const BEFORE = collection('soft_delete: true, fields: { title: string, n: int }');

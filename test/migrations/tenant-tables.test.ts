@@ -423,7 +423,9 @@ describe.each(ONE_KIND)('a cluster, planned on %s', (kind) => {
     await applyMigration(db, notes(''));
     const statements = await planned(notes(BY_TEAM), await readCatalog(db));
     expect(
-      statements.filter((statement) => /"_?notes(?:_former)?"/.test(statement) && !/index|foreign key/i.test(statement)),
+      statements.filter(
+        (statement) => /"_?notes(?:_former)?"/.test(statement) && !/index|foreign key/i.test(statement),
+      ),
     ).toEqual([
       'ALTER TABLE "notes" DROP CONSTRAINT "notes_above_id_fkey"',
       'ALTER TABLE "notes" DROP CONSTRAINT "notes_team_id_fkey"',
