@@ -132,6 +132,8 @@ export interface Page<T> {
     readonly offset: number;
     readonly has_more: boolean;
     readonly total?: number;
+    /** Given with the words of a query. */
+    readonly next_cursor?: string | null;
   };
 }
 /** A change of a record: the members that it changed, as the reader may see them. */
@@ -223,7 +225,7 @@ export interface Query<T extends CollectionTypes = AnyTypes, F extends FieldName
   readonly count?: 'none' | 'exact' | 'estimated';
   /** Adds `can: { update, delete }` to each record. */
   readonly capabilities?: boolean;
-  /** Finds deleted records of a collection with `soft_delete`, under its rules for `restore`. */
+  /** Finds deleted records of a collection with `soft_delete`, under its rules for `restore`; `deleted()` has their types. */
   readonly deleted?: boolean;
 }
 type QueryValue = string | number | boolean | null;
@@ -241,6 +243,15 @@ interface QueryExpand<R = AnyRecord> extends Pick<Query, 'filter' | 'params' | '
   readonly expand?: string extends keyof R ? { readonly [relation: string]: true | QueryExpand } : QueryExpands<R>;
   /** Adds the number of the related records as `<relation>_count`; `limit` may then be 0. */
   readonly count?: boolean;
+}
+/** The collection of the deleted records of another, which has `soft_delete`. */
+type Deleted<T extends CollectionTypes> = Omit<T, 'record'> & {
+  readonly record: T['record'] & { readonly deleted_at: string };
+};
+/** A query of deleted records. */
+export interface DeletedQuery<T extends CollectionTypes, F extends FieldName<Deleted<T>>>
+  extends Omit<Query<Deleted<T>, F>, 'sort' | 'deleted'> {
+  readonly sort?: readonly (SortKey<T> | 'deleted_at' | '-deleted_at')[];
 }
 type FoundPages<T extends CollectionTypes, F extends FieldName<T>> = Pages<Picked<T, F>, QueryPage<Picked<T, F>>>;
 export interface QueryPage<T> {
@@ -347,14 +358,23 @@ export class Collection<T extends CollectionTypes> {
    * Pages by cursor, so that each record which stays in place is met once. A read: repeated where
    * that helps.
    */
-  query<F extends FieldName<T> = FieldName<T>>(
-    query: Query<T, F> = {},
-    { signal }: CallOptions = {},
-  ): FoundPages<T, F> {
+  query<F extends FieldName<T> = FieldName<T>>(query: Query<T, F> = {}, options?: CallOptions): FoundPages<T, F> {
+    return this.#found(query, options);
+  }
+
+  /** The same of deleted records, under the rules for `restore`, for a collection with `soft_delete`. */
+  deleted<F extends FieldName<Deleted<T>> = FieldName<Deleted<T>>>(
+    query: DeletedQuery<T, F> = {},
+    options?: CallOptions,
+  ): FoundPages<Deleted<T>, F> {
+    return this.#found({ ...query, deleted: true }, options);
+  }
+
+  #found<E>(query: Pick<Query, 'offset' | 'deleted'>, { signal }: CallOptions = {}): Pages<E, QueryPage<E>> {
     return new Pages((previous) => {
       const { offset, ...rest } = query;
       const body = previous === undefined ? query : { ...rest, cursor: previous.page.next_cursor };
-      return this.#transport.json<QueryPage<Picked<T, F>>>(`${this.#path}/query`, {
+      return this.#transport.json<QueryPage<E>>(`${this.#path}/query`, {
         method: 'POST',
         body,
         repeatable: true,

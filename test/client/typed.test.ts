@@ -46,6 +46,18 @@ export async function use(): Promise<string | undefined> {
   const title: string | undefined = found.data[0]?.title;
   // @ts-expect-error: not among the fields of the query
   found.data[0]?.status;
+  const lost = await documents.deleted({ sort: ['-deleted_at', 'due_at'] });
+  const deletedAt: string | undefined = lost.data[0]?.deleted_at;
+  const named = await documents.deleted({ fields: ['deleted_at'] });
+  void [deletedAt, named.data[0]?.deleted_at];
+  // @ts-expect-error: not among the fields of the query
+  named.data[0]?.title;
+  // @ts-expect-error: no such order
+  documents.deleted({ sort: ['-titel'] });
+  // @ts-expect-error: of deleted records alone
+  found.data[0]?.deleted_at;
+  const cursor: string | null | undefined = listed.page.next_cursor;
+  void cursor;
   // @ts-expect-error: no such field
   documents.query({ fields: ['titel'] });
   // @ts-expect-error: no such order

@@ -79,6 +79,8 @@ describeOnOne(
       await notes().delete(id);
       const { data } = await notes().query({ deleted: true, filter: 'text = "second"' });
       expect(data.map((each) => each.id)).toEqual([id]);
+      const gone = await notes().deleted({ sort: ['-deleted_at'], limit: 1 });
+      expect(gone.data).toEqual([{ ...data[0], deleted_at: expect.any(String) }]);
       expect(await notes().restore(id)).toMatchObject({ id, text: 'second' });
       const { data: entries, page } = await notes().history(id, { limit: 3 });
       expect(entries.map(({ action }) => action)).toEqual(['create', 'delete', 'update']);
