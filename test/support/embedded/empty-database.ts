@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 
@@ -21,15 +20,18 @@ const filesIn = (place: string): EmptyDatabase => ({
   folder: join(place, 'database'),
 });
 
+/** Beside the packages: the run's own temporary folder goes with it. */
+const EMPTY_PLACE = join(import.meta.dirname, '../../../node_modules/.bylaw-test-empty');
+
 export async function findEmptyDatabase(): Promise<EmptyDatabase> {
-  const place = join(tmpdir(), `bylaw-test-empty-${originHash()}`);
-  if (!isWhole(place)) {
-    const made = await makeEmptyDatabase();
-    await rm(place, { recursive: true, force: true });
+  const origin = originHash();
+  if (wholeOrigin() !== origin) {
+    const made = await makeEmptyDatabase(origin);
+    await rm(EMPTY_PLACE, { recursive: true, force: true });
     // Another run may have been faster.
-    await rename(made, place).catch(() => rm(made, { recursive: true }));
+    await rename(made, EMPTY_PLACE).catch(() => rm(made, { recursive: true }));
   }
-  return filesIn(place);
+  return filesIn(EMPTY_PLACE);
 }
 
 /** The engine and this module decide the content. */
@@ -37,28 +39,30 @@ function originHash(): string {
   const hash = createHash('sha256');
   for (const url of [new URL(import.meta.resolve('@electric-sql/pglite/pglite.wasm')), new URL(import.meta.url)])
     hash.update(readFileSync(url));
-  return hash.digest('hex').slice(0, 16);
+  return hash.digest('hex');
 }
 
+const stampIn = (place: string): string => join(place, 'stamp');
 const countEntries = (place: string): number => readdirSync(place, { recursive: true }).length;
 
-/** False if there is none, or the system has cleaned up old files of it. */
-function isWhole(place: string): boolean {
+/** Undefined if there is none, or files of it are missing. */
+function wholeOrigin(): string | undefined {
   try {
-    return Number(readFileSync(join(place, 'entries'), 'utf8')) === countEntries(place);
+    const [origin, entries] = readFileSync(stampIn(EMPTY_PLACE), 'utf8').split(' ');
+    return Number(entries) === countEntries(EMPTY_PLACE) ? origin : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-async function makeEmptyDatabase(): Promise<string> {
-  const place = await mkdtemp(join(tmpdir(), 'bylaw-empty-'));
-  const { tar, folder } = filesIn(place);
+async function makeEmptyDatabase(origin: string): Promise<string> {
+  const made = await mkdtemp(`${EMPTY_PLACE}-`);
+  const { tar, folder } = filesIn(made);
   const engine = await PGlite.create(folder);
   await writeFile(tar, (await dumpEmpty(engine)).stream());
   await engine.close();
-  await writeFile(join(place, 'entries'), String(countEntries(place) + 1));
-  return place;
+  await writeFile(stampIn(made), `${origin} ${countEntries(made) + 1}`);
+  return made;
 }
 
 /** The content of the engine, which is empty, as a tar. */
