@@ -20,7 +20,7 @@ const filesIn = (place: string): EmptyDatabase => ({
   folder: join(place, 'database'),
 });
 
-/** Beside the packages: the run's own temporary folder goes with it. */
+/** It stays beside the packages: the run's own temporary folder goes with the run. */
 const EMPTY_PLACE = join(import.meta.dirname, '../../../node_modules/.bylaw-test-empty');
 
 export async function findEmptyDatabase(): Promise<EmptyDatabase> {
