@@ -97,5 +97,12 @@ function serveEngine(engine: PGlite, port: MessagePort): void {
   port.on('message', (messages: Uint8Array) => void execute(engine, messages).then(send));
 }
 
-if (parentPort === null) await (await startPglite({ folder: process.argv[2] })).close();
+/** Its process ends before the optimisation of its code would pay: that takes more than a second of a processor. */
+async function createFolder(folder: string): Promise<void> {
+  setFlagsFromString('--wasm-tier-up-filter=0');
+  const engine = await PGlite.create({ fs: new SyncedFolder(folder), startParams: SYNCED });
+  await engine.close();
+}
+
+if (parentPort === null) await createFolder(process.argv[2]!);
 else serveEngine(await startPglite(workerData as EngineStart), parentPort);

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { EngineSocket } from '../../../src/database/embedded/engine-socket.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
@@ -47,7 +47,7 @@ describe('the event loop', () => {
   it('the event loop turns while a statement runs', async () => {
     let turns = 0;
     const timer = setInterval(() => turns++, 5);
-    await db.rows(raw('SELECT pg_sleep(0.5)'));
+    await db.rows(raw('SELECT pg_sleep(0.3)'));
     clearInterval(timer);
     // On a thread that waits for the statement: none.
     expect(turns).toBeGreaterThan(10);
@@ -57,7 +57,7 @@ describe('the event loop', () => {
     const answered: string[] = [];
     const note = (name: string) => () => void answered.push(name);
     const slow = ['first', 'second', 'third'].map((name) =>
-      db.rows(raw('SELECT pg_sleep(0.2)'), SLOW).then(note(name)),
+      db.rows(raw('SELECT pg_sleep(0.1)'), SLOW).then(note(name)),
     );
     await Promise.all([...slow, db.rows(raw('SELECT 1')).then(note('fast'))]);
     expect(answered.indexOf('fast')).toBeLessThan(2);
@@ -91,67 +91,58 @@ describe('a statement that is nested too deeply', () => {
 });
 
 describe('a thread that ends', () => {
+  const SETTINGS = raw(`SELECT current_setting('TimeZone'), current_setting('DateStyle')`);
+  const ROWS = raw('SELECT id FROM kept');
+  const unavailable = { name: 'StoreError', kind: 'unavailable' };
   let folder: string;
-  beforeAll(keepNoEngines);
-  beforeEach(async () => {
+  let db: Database;
+  /** The one of the last start. */
+  let thread: Worker;
+  let settings: unknown;
+  const noteThread = (made: Worker): void => {
+    thread = made;
+  };
+  beforeAll(async () => {
+    keepNoEngines();
     folder = mkdtempSync(join(tmpdir(), 'bylaw-engine-'));
     await fillDataFolder(folder);
+    process.on('worker', noteThread);
+    db = await openDatabase({ dataDir: folder });
+    settings = await db.rows(SETTINGS);
+    await db.run(raw('CREATE TABLE kept (id int)'));
   });
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-  const nextThread = (): Promise<Worker> => new Promise((resolve) => process.once('worker', resolve));
-
-  async function openWithThread(): Promise<{ readonly db: Database; readonly thread: Worker }> {
-    const made = nextThread();
-    const db = await openDatabase({ dataDir: folder });
-    return { db, thread: await made };
-  }
+  afterAll(() => {
+    process.off('worker', noteThread);
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   it('an ended thread fails the statement under way, starts again for the next, and loses no commit', async () => {
-    const { db, thread } = await openWithThread();
-    await db.run(raw('CREATE TABLE kept (id int)'));
     await db.run(raw('INSERT INTO kept VALUES (1)'));
+    const ended = thread;
     const isSent = new Promise<void>((resolve) => {
-      vi.spyOn(thread, 'postMessage').mockImplementationOnce((...message) => {
-        thread.postMessage(...message);
+      vi.spyOn(ended, 'postMessage').mockImplementationOnce((...message) => {
+        ended.postMessage(...message);
         resolve();
       });
     });
     const underWay = failure(db.run(raw('SELECT pg_sleep(60)')));
     const waiting = db.transaction((tx) => tx.run(raw('INSERT INTO kept VALUES (2)')));
     await isSent;
-    await thread.terminate();
-    const unavailable = { name: 'StoreError', kind: 'unavailable' };
+    await ended.terminate();
     expect(await underWay).toMatchObject(unavailable);
     await waiting;
-    expect(await db.rows(raw('SELECT id FROM kept'))).toEqual([['1'], ['2']]);
+    expect(await db.rows(ROWS)).toEqual([['1'], ['2']]);
     await db.transaction((tx) => tx.run(raw('INSERT INTO kept VALUES (3)')));
-    await db.close();
-
-    const again = await openDatabase({ dataDir: folder });
-    expect(await again.rows(raw('SELECT id FROM kept'))).toEqual([['1'], ['2'], ['3']]);
-    await again.close();
   });
 
-  it('a thread starts again as often as it ends, with the settings of the connection', async () => {
-    const opened = await openWithThread();
-    const { db } = opened;
-    let { thread } = opened;
-    const settings = raw(`SELECT current_setting('TimeZone'), current_setting('DateStyle')`);
-    const before = await db.rows(settings);
-    for (let i = 0; i < 2; i++) {
-      const next = nextThread();
-      await thread.terminate();
-      expect(await db.rows(settings)).toEqual(before);
-      thread = await next;
-    }
-    await db.close();
+  it('a thread that has ended twice starts again, with the settings of the connection', async () => {
+    await thread.terminate();
+    expect(await db.rows(SETTINGS)).toEqual(settings);
   });
 
   it('listeners learn of the end of a thread, and get later messages', async () => {
-    const { db, thread } = await openWithThread();
     const heard: string[] = [];
-    await db.listen({
+    const stop = await db.listen({
       channel: 'news',
       onMessage: (payload) => heard.push(payload),
       onState: (up) => heard.push(up ? 'up' : 'down'),
@@ -161,36 +152,23 @@ describe('a thread that ends', () => {
     await db.notify('news', 'second');
     await db.ping();
     expect(heard).toEqual(['up', 'first', 'down', 'up', 'second']);
-    await db.close();
+    await stop();
   });
 
   it('a thread that cannot start makes the database unavailable, and is tried again', async () => {
-    const { db, thread } = await openWithThread();
-    await db.run(raw('CREATE TABLE kept (id int)'));
     await thread.terminate();
     const [database, aside] = [join(folder, 'database'), join(folder, 'aside')];
     renameSync(database, aside);
     writeFileSync(database, 'no folder');
-    const unavailable = { name: 'StoreError', kind: 'unavailable' };
-    expect(await failure(db.rows(raw('SELECT id FROM kept')))).toMatchObject(unavailable);
-    expect(await failure(db.transaction((tx) => tx.rows(raw('SELECT id FROM kept'))))).toMatchObject(unavailable);
+    expect(await failure(db.rows(ROWS))).toMatchObject(unavailable);
+    expect(await failure(db.transaction((tx) => tx.rows(ROWS)))).toMatchObject(unavailable);
     unlinkSync(database);
     renameSync(aside, database);
-    await expect.poll(() => db.rows(raw('SELECT id FROM kept')).catch(failure), { timeout: 10_000 }).toEqual([]);
-    await db.close();
-  });
-
-  it('an ended thread takes a database in memory with it', async () => {
-    const made = nextThread();
-    const db = await openEmbeddedDatabase();
-    await (await made).terminate();
-    for (let i = 0; i < 2; i++)
-      expect(await failure(db.ping())).toMatchObject({ name: 'StoreError', kind: 'unavailable' });
-    await db.close();
+    const rows = [['1'], ['2'], ['3']];
+    await expect.poll(() => db.rows(ROWS).catch(failure), { timeout: 10_000 }).toEqual(rows);
   });
 
   it('a closed database leaves no thread', async () => {
-    const { db, thread } = await openWithThread();
     let hasEnded = false;
     thread.once('exit', () => {
       hasEnded = true;
@@ -200,53 +178,57 @@ describe('a thread that ends', () => {
     expect(hasEnded).toBe(true);
   });
 
-  it('a failed start reports the reason of the system, and leaves the folder to the next', async () => {
-    const database = join(folder, 'database');
-    rmSync(database, { recursive: true });
+  it('a failed start reports the reason of the system, and leaves the folder and its commits to the next', async () => {
+    const [database, aside] = [join(folder, 'database'), join(folder, 'aside')];
+    renameSync(database, aside);
     symlinkSync(join(folder, 'missing'), database);
     // Not as a damaged folder.
     expect(await failure(openDatabase({ dataDir: folder }))).toMatchObject({ code: 'EEXIST', syscall: 'mkdir' });
     unlinkSync(database);
-    await fillDataFolder(folder);
-    const db = await openDatabase({ dataDir: folder });
-    expect(await db.rows(raw('SELECT 1'))).toEqual([['1']]);
-    await db.close();
+    renameSync(aside, database);
+    const next = await openDatabase({ dataDir: folder });
+    expect(await next.rows(ROWS)).toEqual([['1'], ['2'], ['3']]);
+    await next.close();
   });
 
-  it('a process with nothing else to do does not wait for the thread', async () => {
-    const script = `
-      const { openDatabase } = await import('${SOURCE}');
-      const db = await openDatabase({ dataDir: ${JSON.stringify(folder)} });
-      const rows = await db.rows({ text: 'SELECT 1', params: [] });
-      console.log(JSON.stringify(rows));`;
-    const arguments_ = ['--input-type=module', '-e', script];
-    const { stdout } = await promisify(execFile)(process.execPath, arguments_, { timeout: 30_000 });
-    expect(stdout).toBe('[["1"]]\n');
+  it('an ended thread takes a database in memory with it', async () => {
+    const inMemory = await openEmbeddedDatabase();
+    await thread.terminate();
+    for (let i = 0; i < 2; i++) expect(await failure(inMemory.ping())).toMatchObject(unavailable);
+    await inMemory.close();
   });
+});
 
-  it('the parser of statements stays unoptimised, which would take 600 MiB', async () => {
+describe('a process that creates its database, and leaves it open', () => {
+  let folder: string;
+  let printed: { readonly rows: unknown; readonly mebibytes: number };
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'bylaw-engine-'));
+    mkdirSync(join(folder, 'database.new-1', 'base'), { recursive: true });
     const script = `
       const { getHeapStatistics } = await import('node:v8');
       const { openDatabase } = await import('${SOURCE}');
       const db = await openDatabase({ dataDir: ${JSON.stringify(folder)} });
       for (let i = 0; i < 100; i++) await db.rows({ text: 'SELECT ' + i + ', 1'.repeat(100), params: [] });
       await new Promise((resolve) => setTimeout(resolve, 500));
-      await db.close();
-      console.log(getHeapStatistics().peak_malloced_memory / 2 ** 20);`;
+      const rows = await db.rows({ text: 'SELECT 1', params: [] });
+      console.log(JSON.stringify({ rows, mebibytes: getHeapStatistics().peak_malloced_memory / 2 ** 20 }));`;
     const arguments_ = ['--input-type=module', '-e', script];
     const { stdout } = await promisify(execFile)(process.execPath, arguments_, { timeout: 60_000 });
-    expect(Number(stdout)).toBeLessThan(300);
+    printed = JSON.parse(stdout);
   });
-});
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('a missing folder', () => {
-  it('a folder whose creation was interrupted is removed', async () => {
-    const parent = mkdtempSync(join(tmpdir(), 'bylaw-engine-'));
-    mkdirSync(join(parent, 'database.new-1', 'base'), { recursive: true });
-    const db = await openDatabase({ dataDir: parent });
-    await db.close();
-    expect(readdirSync(parent).filter((name) => name.startsWith('database'))).toEqual(['database']);
-    rmSync(parent, { recursive: true });
+  it('the process ends when it has nothing else to do than to wait for the thread', () => {
+    expect(printed.rows).toEqual([['1']]);
+  });
+
+  it('the parser of statements stays unoptimised, which would take 600 MiB', () => {
+    expect(printed.mebibytes).toBeLessThan(300);
+  });
+
+  it('a folder whose creation was interrupted is removed', () => {
+    expect(readdirSync(folder).filter((name) => name.startsWith('database'))).toEqual(['database']);
   });
 });
 
