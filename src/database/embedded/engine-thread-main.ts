@@ -1,7 +1,7 @@
 /**
- * The main file of the thread of an `EngineSocket`: a server of PostgreSQL's protocol for one
- * connection, which negotiates nothing. An error at the start ends the thread. As the main file of a
- * process, it creates the folder that its argument names.
+ * The main file of the thread of an `EngineSocket`: a server of PostgreSQL's protocol for one connection, which negotiates nothing.
+ * An error at the start ends the thread. As the main file of a process, it creates the folder that its argument names, without
+ * optimised code: the process ends before that would pay, which takes a second of a processor.
  */
 import { setFlagsFromString } from 'node:v8';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
@@ -14,11 +14,10 @@ const PARAMS = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'];
 /** `-F` is `fsync = off`. */
 const SYNCED = PARAMS.filter((param) => param !== '-F');
 
-/** The packet that starts a connection has no type: its first byte is one of its length. */
-const STARTUP = 0;
+/** The packet that starts a connection has no type, and begins with a byte of its length. */
+const [STARTUP, TERMINATE] = [0, 0x58];
 /** AuthenticationOk, ReadyForQuery. */
 const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49]);
-const TERMINATE = 0x58;
 
 function startPglite({ folder, snapshot, code }: EngineStart): Promise<PGlite> {
   const options = { pgliteWasmModule: code, extensions: { unoptimisedParser } };
@@ -97,12 +96,7 @@ function serveEngine(engine: PGlite, port: MessagePort): void {
   port.on('message', (messages: Uint8Array) => void execute(engine, messages).then(send));
 }
 
-/** Its process ends before the optimisation of its code would pay: that takes more than a second of a processor. */
-async function createFolder(folder: string): Promise<void> {
+if (parentPort === null) {
   setFlagsFromString('--wasm-tier-up-filter=0');
-  const engine = await PGlite.create({ fs: new SyncedFolder(folder), startParams: SYNCED });
-  await engine.close();
-}
-
-if (parentPort === null) await createFolder(process.argv[2]!);
-else serveEngine(await startPglite(workerData as EngineStart), parentPort);
+  await (await PGlite.create({ fs: new SyncedFolder(process.argv[2]!), startParams: SYNCED })).close();
+} else serveEngine(await startPglite(workerData as EngineStart), parentPort);
