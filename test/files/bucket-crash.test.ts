@@ -5,14 +5,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { createFiles } from '../../src/files/files.ts';
-import { placeOfDatabase } from '../../src/files/storage/database-place.ts';
-import { openStorage } from '../../src/files/storage/open-storage.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { serve } from '../support/process.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
-import { schemaFrom } from '../support/service.ts';
+import { startServiceOn } from '../support/service.ts';
 import { allFiles } from './listing.ts';
 import { temporaryFolder, upload } from './sending.ts';
 import { MiB, startUpload, until } from './streaming.ts';
@@ -29,7 +26,8 @@ test('a bucket holds acknowledged uploads only after kill -9', async () => {
   writeFileSync(schema, SCHEMA);
   const server = inject('postgresUrl');
   const url = server === '' ? undefined : await isolatedUrl(server);
-  const args = ['--schema', schema, '--data', join(folder, 'data'), ...(url ? ['--database-url', url] : [])];
+  const data = join(folder, 'data');
+  const args = ['--schema', schema, '--data', data, ...(url ? ['--database-url', url] : [])];
   const env = {
     ...CREDENTIALS,
     BYLAW_FILES: bucket.place(),
@@ -70,9 +68,10 @@ test('a bucket holds acknowledged uploads only after kill -9', async () => {
   expect(await objects()).toContain(deleted);
   bucket.treat = () => undefined;
 
-  const second = await serve(args, env);
-  // The embedded database is this process's alone, and was swept at the start.
-  if (url !== undefined) await sweepNow(url, bucket.place());
+  const db = await openDatabase(url === undefined ? { dataDir: data } : { url, pipelines: 1 });
+  const second = await startServiceOn(db, SCHEMA, { BYLAW_DATA: data, BYLAW_FILES: bucket.place() });
+  // The embedded database is this process's alone, and was swept at the start; here other processes are given no grace.
+  if (url !== undefined) await second.app.files.sweep(0);
   const records = await allFiles(await login(second.url));
   const ids = records.map(({ id }) => id);
   expect([...answered].filter((id) => !ids.includes(id))).toEqual([]);
@@ -84,27 +83,10 @@ test('a bucket holds acknowledged uploads only after kill -9', async () => {
     expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
   }
   expect(bucket.uploads.size).toBe(0);
-  expect(await second.stop()).toBe(0);
+  await second.stop();
 });
 
 async function login(url: string): Promise<Client> {
   const { body } = await new Client(url).post('/api/auth/login', admin);
   return new Client(url, { Authorization: `Bearer ${body.access_token}` });
-}
-
-/** Without the grace that other processes on the same database are given. */
-async function sweepNow(url: string, place: string): Promise<void> {
-  const db = await openDatabase({ url, pipelines: 1 });
-  const errors: unknown[] = [];
-  const files = await createFiles({
-    db,
-    schema: schemaFrom(SCHEMA),
-    openStorage: (storeId) => openStorage({ data: '', files: place }, storeId),
-    place: await placeOfDatabase(db, { data: '' }),
-    onError: (...error) => errors.push(error),
-  });
-  await files.sweep(0);
-  files.close();
-  await db.close();
-  expect(errors).toEqual([]);
 }

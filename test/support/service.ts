@@ -191,6 +191,15 @@ async function openDistributed(kind: Kind, { schema = SAMPLE_SCHEMA, watch, ...o
   return service;
 }
 
+/** A service in this process on a database that may have content, which ends with it. */
+export const startServiceOn = (db: Database, schema: string, env: Readonly<Record<string, string>>): Promise<Service> =>
+  startService({
+    config: readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', ...env }),
+    schema: schemaFrom(schema),
+    db,
+    log: openLog('error'),
+  });
+
 export async function openKind(kind: Kind, connect = (url: string): string => url): Promise<Database> {
   if (kind === 'embedded') return openEmbeddedDatabase();
   const url = connect(await isolatedUrl(kind === 'cluster' ? clusterUrl : inject('postgresUrl')));

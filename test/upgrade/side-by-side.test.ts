@@ -4,14 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { openLog } from '../../src/http/observe/log.ts';
-import { type Service, startService } from '../../src/service/start-service.ts';
+import type { Service } from '../../src/service/start-service.ts';
 import { type Answer, Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { type Server, serve } from '../support/process.ts';
-import { schemaFrom } from '../support/service.ts';
+import { startServiceOn } from '../support/service.ts';
 import { isKnown, LAST_LANDED, unpack, WITH_EARLIER_KEYS } from './earlier-version.ts';
 import { FILLED_ADMIN, FILLED_ENV, FILLED_SCHEMA, type Filled, fill } from './filling.ts';
 
@@ -34,12 +32,8 @@ describe.skipIf(versions.length === 0).each(versions)('$name beside this version
     await writeFile(schema, FILLED_SCHEMA);
     server = await serve(['--schema', schema, '--database-url', url, '--data', data], FILLED_ENV, undefined, main);
     filled = await fill(server.url);
-    service = await startService({
-      config: readConfig({ port: '0' }, { ...FILLED_ENV, BYLAW_DATA: data }),
-      schema: schemaFrom(FILLED_SCHEMA),
-      db: await openDatabase({ url, poolSize: 4, pipelines: 1 }),
-      log: openLog('error'),
-    });
+    const db = await openDatabase({ url, poolSize: 4, pipelines: 1 });
+    service = await startServiceOn(db, FILLED_SCHEMA, { ...FILLED_ENV, BYLAW_DATA: data });
     const { body } = await new Client(server.url).post('/api/auth/login', filled.user);
     // A token is good at both nodes.
     const headers = { Authorization: `Bearer ${body.access_token}` };

@@ -7,16 +7,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { openLog } from '../../src/http/observe/log.ts';
-import { type Service, startService } from '../../src/service/start-service.ts';
+import type { Service } from '../../src/service/start-service.ts';
 import { raw } from '../../src/sql.ts';
 import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
-import { schemaFrom } from '../support/service.ts';
+import { startServiceOn } from '../support/service.ts';
 import { FILLED_ADMIN, FILLED_ENV, FILLED_SCHEMA, type Filled } from './filling.ts';
 
 const FIXTURES = join(import.meta.dirname, 'fixtures');
@@ -73,12 +71,7 @@ describe.each(readdirSync(FIXTURES))('the data of %s', (version) => {
         await tx.run(raw(AGED.replace('MADE', fixture.made)));
       });
       audited = await auditEntries(db);
-      service = await startService({
-        config: readConfig({ port: '0' }, { ...FILLED_ENV, BYLAW_DATA: folder }),
-        schema: schemaFrom(FILLED_SCHEMA),
-        db,
-        log: openLog('error'),
-      });
+      service = await startServiceOn(db, FILLED_SCHEMA, { ...FILLED_ENV, BYLAW_DATA: folder });
       const { body } = await new Client(service.url).post('/api/auth/login', fixture.user);
       client = new Client(service.url, { Authorization: `Bearer ${body.access_token}` });
     });
