@@ -1,5 +1,8 @@
 // @module-tag long
-/** No token, code, key or secret of an account is in a log, another answer, a metric, the audit trail, a backup or the data folder. */
+/**
+ * No token, code, key or secret of an account or a second factor is in a log, another answer, a metric, the audit trail, a backup or
+ * the data folder.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,8 +13,9 @@ import { type Answer, Client } from '../../support/client.ts';
 import { fillDataFolder } from '../../support/embedded/embedded.ts';
 import { run, serve } from '../../support/process.ts';
 import { until } from '../../support/until.ts';
+import { codeOfApp } from '../authenticator.ts';
 import { SmtpServer, tokenIn } from '../mail/smtp-server.ts';
-import { cookieOf, newEmail, PASSWORD } from '../people.ts';
+import { cookieOf, newEmail, newPerson, PASSWORD } from '../people.ts';
 
 const SCHEMA = `
 roles: { admin: {}, lead: { assigns: [member] }, member: {} }
@@ -35,6 +39,29 @@ async function filesIn(path: string): Promise<readonly (readonly [string, Buffer
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   return Promise.all(files.map(async (file) => [file, await readFile(file)] as const));
+}
+
+/** Enrols a second factor and logs in with it; returns its secrets by their names. */
+async function useSecondFactor(
+  client: Client,
+  plain: (answer: Promise<Answer>) => Promise<Answer>,
+): Promise<ReadonlyMap<string, string>> {
+  const person = await newPerson(client);
+  const { secret, uri } = (await person.client.post('/api/auth/totp/enrol')).body;
+  const code = codeOfApp(secret);
+  const codes: string[] = (await person.client.post('/api/auth/totp/confirm', { code })).body.recovery_codes;
+  const { challenge } = (await client.post('/api/auth/login', { email: person.email, password: PASSWORD })).body;
+  const answer = (body: object) => plain(client.post('/api/auth/challenge', { challenge, ...body }));
+  await answer({ method: 'totp', code });
+  await answer({ method: 'recovery', code: 'zzzzzzzzzz' });
+  expect((await answer({ method: 'recovery', code: codes[0] })).status).toBe(200);
+  for (const path of ['/metrics', '/api/auth/me', '/api/auth/sessions', '/openapi.json', '/readyz'])
+    await plain(person.client.get(path));
+  await plain(person.client.post('/api/auth/totp/enrol'));
+  await plain(person.client.post('/api/auth/totp/recovery', { code: 'wrong' }));
+  await plain(person.client.post('/api/auth/confirm', { code: codes[1] }));
+  const recovery = codes.map((each, i) => [`recovery code ${i}`, each] as const);
+  return new Map([['key of codes', secret], ['address of an app', uri], ['challenge', challenge], ...recovery]);
 }
 
 const unpacked = (bytes: Buffer): Buffer => (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes);
@@ -128,6 +155,7 @@ test('secrets are in the one answer or mail that gives them, and nowhere else', 
     await plain(admin.get(path));
   for (const path of ['/api/_audit?limit=100', '/api/_status', '/api/_schema', '/api/users/invites'])
     expect([path, (await plain(admin.get(path))).status]).toEqual([path, 200]);
+  for (const [name, secret] of await useSecondFactor(client, plain)) secrets.set(name, secret);
   const mailQueue = await run({ args: ['mail', 'queue', '--data', data, '--schema', schema], env });
   const saved = await run({ args: ['backup', backup, '--data', data], env });
   expect([saved.code, saved.stderr]).toEqual([0, expect.any(String)]);
@@ -148,8 +176,10 @@ test('secrets are in the one answer or mail that gives them, and nowhere else', 
   // The search finds what is there.
   const withEmail = places.filter(([, bytes]) => bytes.includes(email)).map(([place]) => place);
   expect(withEmail).toEqual(expect.arrayContaining(['answers', 'output', 'backup']));
-  expect([...secrets.values()].every((secret) => secret.length > 15)).toBe(true);
-  expect(secrets.size).toBeGreaterThan(20);
+  expect([...secrets.values()].every((secret) => secret.length > 9)).toBe(true);
+  expect(secrets.size).toBeGreaterThan(30);
+  expect(places.length).toBeGreaterThan(50);
+  expect(audit.stdout).toContain('second_factor_enrolled');
   for (const [place, bytes] of places) {
     const found = [...secrets].filter(([, secret]) => bytes.includes(secret)).map(([name]) => name);
     expect([place, found]).toEqual([place, []]);
