@@ -3,9 +3,9 @@
  * A power failure keeps synced data: the disk of these tests keeps of each file what it held when it was
  * last synced, and loses the rest.
  */
-import { cpSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { type Disk, SyncedFolder } from '../../../src/database/embedded/synced-folder.ts';
@@ -24,7 +24,11 @@ describe('the folder of the embedded database after a power failure', () => {
   const disk: Disk = {
     sync(path) {
       synced.push(relative(folder(), path));
-      if (!statSync(path).isDirectory()) cpSync(path, join(survivor(), relative(folder(), path)), { force: true });
+      // Before a test begins, the disk gets a copy of the whole folder.
+      if (!existsSync(survivor()) || statSync(path).isDirectory()) return;
+      const copy = join(survivor(), relative(folder(), path));
+      mkdirSync(dirname(copy), { recursive: true });
+      copyFileSync(path, copy);
     },
     async syncLater(path) {
       this.sync(path);
@@ -70,30 +74,24 @@ describe('the folder of the embedded database after a power failure', () => {
     ]);
   const numbers = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
 
-  test('a write older than a second survives', async () => {
+  test('writes older than a second survive, and only writes of the last second may be lost', async () => {
     await insert(1, 3);
     await insert(4, 4);
     expect(synced).toEqual([]);
     await pass(LONGER_THAN_THE_DELAY);
     expect(synced).toContain('pg_wal');
+    await insert(5, 6);
     expect(await idsAfterFailure()).toEqual(numbers(4));
   });
 
-  test('only writes of the last second may be lost', async () => {
-    await insert(1, 2);
-    await pass(LONGER_THAN_THE_DELAY);
-    await insert(3, 4);
-    expect(await idsAfterFailure()).toEqual(numbers(2));
-  });
-
   test('a checkpoint syncs the log before the tables, and the database is whole', async () => {
-    await insert(1, 20_000);
+    await insert(1, 2_000);
     await engine.exec('CHECKPOINT');
     const first = (start: string) => synced.findIndex((path) => path.startsWith(start));
     expect(first('pg_wal/')).toBeGreaterThanOrEqual(0);
     expect(first('base/')).toBeGreaterThan(first('pg_wal/'));
     expect(synced).toContain('global/pg_control');
-    expect(await idsAfterFailure()).toEqual(numbers(20_000));
+    expect(await idsAfterFailure()).toEqual(numbers(2_000));
   });
 
   test('a checkpoint does not count on a sync that the disk is still at work on', async () => {
