@@ -1,3 +1,4 @@
+// @module-tag long
 /** Readers that resume and do not read: each holds a page of a bounded size, however long the log is. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

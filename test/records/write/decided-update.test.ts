@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * An update at the worker that has the records of its tenant: one statement decides, and the next writes the record that was decided
  * on. INVARIANT: the outcome is that of the statement which decides and writes.

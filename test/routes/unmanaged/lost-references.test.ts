@@ -1,3 +1,4 @@
+// @module-tag long
 /** References that no foreign key ensures: a rule over a record that is gone is unknown, in SQL and in the process. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PolicyRequest, Row } from '../../../src/policy/types.ts';
